@@ -89,7 +89,7 @@ static hsc_status *run_shape(
     return hsc_status_out_of_memory();
   hsc_random random;
   hsc_random_init(&random, 1);
-  // Activations behind a relu, kernels of the usual size for them.
+  // Activations after a relu, kernels of the usual size for them.
   for (int64_t i = 0; i < in; i++) {
     double value = 0.3;
     for (int j = 0; j < 12; j++)

@@ -33,7 +33,7 @@ EQUIVALENT = [
     (r"^PJRT_\w+:field:(on_)?device_size_in_bytes|:field:bytes_in_use|:field:dst_size|:field:buffer_size", "one byte more may be padding"),
     (r"^PJRT_(Error|Event)_Destroy:nothing$", "a leak, which is the host's to bear"),
     (r"^PJRT_\w+_Destroy:nothing$", "a leak"),
-    (r"^PJRT_\w+:behind$", "only where the host's struct is longer; the family struct-size/newer covers functions that only answer"),
+    (r"^PJRT_\w+:after$", "only where the host's struct is longer; the family struct-size/newer covers functions that only answer"),
     (r"^PJRT_Error_(Destroy|Message):(error|deaf|once)$", "they return nothing"),
 ]
 
@@ -105,7 +105,7 @@ def main() -> int:
     counted = len(chosen) - without_effect
     share = 1 - len(survivors) / max(1, counted)
     print(f"{counted - len(survivors)} of {counted} mutants are noticed ({100 * share:.1f} %), of {len(every)} there are; "
-          f"{len(equivalent)} more cannot be told from the plugin")
+          f"{len(equivalent)} more cannot be distinguished from the plugin")
     return 0 if share >= 0.95 else 1
 
 

@@ -16,7 +16,7 @@ PAGES = ROOT / "docs" / "reference"
 TABLES = {
     "ops.md": ("src/hlo/ir/ops.def", "OP", "Operations", "Every HLO operation and what it does.",
                ["operation", "operands", "traits", "does"], [1, 2, 3, 6]),
-    "types.md": ("src/hlo/ir/types.def", "TYPE", "Element types", "Every element type of XLA; one element takes so many bytes in memory.",
+    "types.md": ("src/hlo/ir/types.def", "TYPE", "Element types", "Every element type of XLA; one element takes N bytes in memory.",
                  ["type", "number in xla_data.proto", "bytes", "class", "value bits"], [1, 2, 3, 4, 5]),
     "formats.md": ("src/formats/common/formats.def", "FORMAT", "Program formats", "Formats that programs are read from and written to.",
                    ["format", "file names", "is"], [1, 2, 3]),

@@ -33,7 +33,7 @@ typedef struct hsc_program_run_options {
   // a file: HLO text or proto, StableHLO text or bytecode, plain or compressed
   const char *program;
   const char *device;  // as --device takes it; NULL = $HLOSCOPE_DEVICE, else cpu
-  // [fallback_count] devices in the order in which they are tried
+  // [fallback_count] devices in their order tried
   const char *const *fallback;
   size_t fallback_count;
   const char *const *options;  // [option_count] compile options "NAME=VALUE" by XLA's names

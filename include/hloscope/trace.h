@@ -85,7 +85,7 @@ typedef struct hsc_recorder_options {
 } hsc_recorder_options;
 
 // Errors: PERMISSION_DENIED, RESOURCE_EXHAUSTED (disk, address space), INVALID_ARGUMENT. The status
-// is told and freed by hsc_api_status_text and hsc_api_status_free (capture.h).
+// is reported and freed by hsc_api_status_text and hsc_api_status_free (capture.h).
 __attribute__((warn_unused_result)) hsc_status *hsc_recorder_open(
     const hsc_recorder_options *options, hsc_recorder **out_recorder);
 // other threads must have stopped recording; NULL is fine

@@ -35,7 +35,7 @@ def main() -> int:
         for one in ready:
             try:
                 said = ray.get(one)
-            except ray.exceptions.RayError as error:  # what is left is told by `sweep show`
+            except ray.exceptions.RayError as error:  # what is left is given by `sweep show`
                 said = str(error).splitlines()[0]
             if said:
                 failures.append(said)

@@ -265,7 +265,7 @@ class profile:
     def __init__(self, path=None, *, categories=None, max_bytes=0, label="python", pjrt=True):
         self.path = os.fspath(path) if path is not None else f"hloscope-{os.getpid()}.hsc"
         self._settings = (categories, max_bytes, label)
-        _mask(categories)   # wrong names are told here
+        _mask(categories)   # wrong names are reported here
         self._pjrt = pjrt
         self._recorder = None
 

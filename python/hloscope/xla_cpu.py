@@ -330,7 +330,7 @@ class Executable:
             buffer.block_until_ready()
 
     def execute(self, executions, syncs, feed):
-        """k executions with s waits, evenly spread, the last one behind the last; (enqueue_ns, wait_ns). All outputs of XLA:CPU are ready together, so one is awaited."""
+        """k executions with s waits, evenly spread, the last one after the last; (enqueue_ns, wait_ns). All outputs of XLA:CPU are ready together, so one is awaited."""
         arguments, run = list(self.inputs), self.loaded.execute_sharded
         enqueue = wait = done = 0
         last = now()

@@ -35,7 +35,7 @@ static hsc_status *tracer_library(hsc_cli *cli, const char **out_path) {
 }
 
 // The parent's environment with our variables in place of theirs; a preload that is there already
-// stays, behind ours.
+// stays, after ours.
 static char **child_environment(hsc_cli *cli, const char *const *set, size_t set_count) {
   size_t count = 0;
   while (environ[count])

@@ -12,7 +12,7 @@ HSC_MUST_USE hsc_status *hsc_cli_run_program(
 // Makes the exit code of hloscope that of the program, and says how it ended where it failed: the
 // first thing that is said.
 void hsc_cli_program_ended(hsc_cli *cli, int waited);
-// What went wrong behind the program's end is told; the exit code stays the program's. Frees.
+// What went wrong after the program's end is reported; the exit code stays the program's. Frees.
 void hsc_cli_tell_of_recording(hsc_cli *cli, hsc_status *status);
 // Says what is known to keep programs of this environment from being recorded, if anything is.
 void hsc_cli_say_why_nothing(hsc_cli *cli);

@@ -48,7 +48,7 @@ hsc_status *hsc_cli_write_to(hsc_cli *cli, const char *path, hsc_view data) {
 
 static hsc_status *write_piece(void *cli, hsc_view bytes) {
   hsc_cli_write(cli, bytes);
-  return NULL;  // what could not be written is told at the end of every command
+  return NULL;  // what could not be written is reported at the end of every command
 }
 
 hsc_status *hsc_cli_table(hsc_cli *cli, hsc_table *table) {

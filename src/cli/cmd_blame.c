@@ -217,7 +217,7 @@ const hsc_command_body hsc_command_blame = {
         "Says who is at fault when a program is wrong, crashes, hangs or is slow on a device: the "
         "program itself, the compiler's front end, one of its\n"
         "passes, what lies below HLO, or nobody, because rounding explains it. Exit code 0: nobody "
-        "is; 1: somebody is; 3: it cannot be told.",
+        "is; 1: somebody is; 3: it cannot be determined.",
     .examples =
         "hloscope blame model.hlo -d xla-cpu\n"
         "hloscope blame model.hlo -d xla-cpu -o report\n"

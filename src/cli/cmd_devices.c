@@ -282,7 +282,7 @@ static void show_progress(void *user,
   else
     snprintf(line, sizeof line, "%s%s%s", device, *device ? ": " : "", text);
   if (!strcmp(line, before))
-    return;  // on a terminal it stands there; elsewhere once is enough
+    return;  // on a terminal it is there; elsewhere once is enough
   snprintf(before, sizeof before, "%s", line);
   hsc_cli_progress(cli, "%s", line);
 }
@@ -409,7 +409,7 @@ const hsc_command_body hsc_command_devices = {
     .description =
         "Each device is loaded in a worker process of its own and asked what it is. A device is a "
         "name, or any "
-        "vendor's PJRT plugin by its path, with options for its client behind a question mark. "
+        "vendor's PJRT plugin by its path, with options for its client after a question mark. "
         "--install gets real "
         "compilers that need no hardware, in the versions that hloscope is tested with.",
     .examples =

@@ -79,7 +79,7 @@ static const hsc_option options[] = {
                       "from",
                       "STAGE",
                       NULL,
-                      "behind a pass or a run's number, input or output; default: input",
+                      "after a pass or a run's number, input or output; default: input",
                       .verbs = "diff"),
     HSC_OPTION_STRING(
         passes_args, to, "to", "STAGE", NULL, "likewise; default: output", .verbs = "diff"),
@@ -219,7 +219,7 @@ static const hsc_option options[] = {
                         "N",
                         2,
                         8,
-                        "pairs of at most so many passes, those with the largest effects",
+                        "pairs of at most N passes, those with the largest effects",
                         .verbs = "ablate"),
     HSC_OPTION_INT_FROM(passes_args,
                         repeats,
@@ -227,7 +227,7 @@ static const hsc_option options[] = {
                         "N",
                         0,
                         0,
-                        "compiles that count, behind a first one; 0: as many compiles and "
+                        "compiles that count, after a first one; 0: as many compiles and "
                         "processes as a pilot chooses",
                         .verbs = "time"),
     HSC_OPTION_STRING(passes_args,

@@ -28,7 +28,7 @@ HSC_MUST_USE hsc_status *hsc__passes_overrides(const passes_args *args,
                                                hsc_cli *cli,
                                                bool with_disable,
                                                json_t **out_overrides);
-// Names of the built-in compiler's passes and pipelines, separated by commas, each with =N behind
+// Names of the built-in compiler's passes and pipelines, separated by commas, each with =N after
 // it or not. A usage error with the nearest name.
 HSC_MUST_USE hsc_status *hsc__passes_check_own(const char *list, hsc_cli *cli);
 // The names of --disable must be known to the device's compiler, which takes any name in silence:

@@ -18,7 +18,7 @@ typedef struct stage {
   const char *path, *title;
 } stage;
 
-// "input", "output", a run's number, or a pass (behind its first run that changed the program).
+// "input", "output", a run's number, or a pass (after its first run that changed the program).
 static hsc_status *find_stage(
     const char *text, const hsc_pass_list *list, const char *optimized, hsc_cli *cli, stage *out) {
   char *end = NULL;
@@ -67,7 +67,7 @@ static hsc_status *find_stage(
       text, near);
 }
 
-// The stage before the first run of a pass that changed something, and the one behind it.
+// The stage before the first run of a pass that changed something, and the one after it.
 static hsc_status *stages_of_pass(const char *pass,
                                   const hsc_pass_list *list,
                                   hsc_cli *cli,

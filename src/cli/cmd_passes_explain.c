@@ -133,7 +133,7 @@ static hsc_status *print_example(hsc_pass_id pass, hsc_cli *cli) {
   hsc_status *status =
       try_example(hsc_pass_text(pass), hsc_pass_example(pass), NULL, &before, &after, &changed);
   if (!status) {
-    hsc_cli_print(cli, "\nBefore, and behind hloscope's own pass:\n\n");
+    hsc_cli_print(cli, "\nBefore, and after hloscope's own pass:\n\n");
     indent(cli, hsc_bytes_text(&before));
     hsc_cli_print(cli, "\n");
     indent(cli, hsc_bytes_text(&after));

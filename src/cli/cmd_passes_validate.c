@@ -28,15 +28,15 @@ static bool any_stage_is(json_t *result, const char *verdict) {
   return false;
 }
 
-// What is known of the code behind the last stage.
+// What is known of the code after the last stage.
 static void note_executable(hsc_table *table, json_t *result) {
   const json_t *coverage = json_object_get(result, "coverage");
   const char *final_text = text_at(coverage, "final_executable");
   if (text_at(coverage, "final_executable_reason"))
-    hsc_table_note(table, "the executable behind the last stage was not run: %s compiles only",
+    hsc_table_note(table, "the executable after the last stage was not run: %s compiles only",
                    text_at(result, "device"));
   else if (!strcmp(final_text, "not_run"))
-    hsc_table_note(table, "the executable behind the last stage was not compared");
+    hsc_table_note(table, "the executable after the last stage was not compared");
   else
     hsc_table_note(table, "the executable, as %s computes it: %s", text_at(result, "device"),
                    final_text);
@@ -52,7 +52,7 @@ static void note_below(hsc_table *table, json_t *result, json_t *first) {
   else
     hsc_table_note(table,
                    "%s computes other numbers than the last stage that was compared: below HLO, or "
-                   "in a stage behind it",
+                   "in a stage after it",
                    text_at(result, "device"));
   if (text_at(first, "unconfirmed"))
     hsc_table_note(table, "%s", text_at(first, "unconfirmed"));

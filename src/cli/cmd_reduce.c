@@ -89,7 +89,7 @@ static void show_progress(void *user, int64_t steps, int64_t instructions, const
                    (long long)instructions, rule);
 }
 
-// PROGRAM without directory and format, "-reduced" behind it; or what -o says without its format.
+// PROGRAM without directory and format, "-reduced" after it; or what -o says without its format.
 static const char *base_name(const reduce_args *args, hsc_arena *arena) {
   static const char *const endings[] = {".gz", ".hlo", ".mlir", ".pb", ".txt", ".py", ".mlirbc"};
   const char *slash = strrchr(args->program, '/');

@@ -40,13 +40,8 @@ static const hsc_option options[] = {
                       "FILE",
                       NULL,
                       "the result store; default: results.sqlite in the cache directory"),
-    HSC_OPTION_INT(results_args,
-                   limit,
-                   "limit",
-                   "N",
-                   20,
-                   "at most so many, newest first; 0: all",
-                   .verbs = "list"),
+    HSC_OPTION_INT(
+        results_args, limit, "limit", "N", 20, "at most N, newest first; 0: all", .verbs = "list"),
     HSC_OPTION_FLAG(results_args,
                     samples,
                     "samples",
@@ -362,11 +357,12 @@ static hsc_status *compare(const results_args *args, hsc_cli *cli, hsc_store *st
     hsc_table_double(table, second / first);
     hsc_table_text(table, "cannot tell: measured one after the other");
   }
-  hsc_table_note(table,
-                 "what the machine did between the two experiments cannot be told from what "
-                 "differs between them, however many runs each has; measured in turn: hloscope run "
-                 "-d A,B --processes=6 (two devices), hloscope gate --against (two versions), "
-                 "hloscope.compare in Python (two programs)");
+  hsc_table_note(
+      table,
+      "what the machine did between the two experiments cannot be distinguished from what "
+      "differs between them, however many runs each has; measured in turn: hloscope run "
+      "-d A,B --processes=6 (two devices), hloscope gate --against (two versions), "
+      "hloscope.compare in Python (two programs)");
   if (only)
     hsc_table_note(table, "%zu series are in experiment %lld only", only, (long long)ids[1]);
   return hsc_cli_table(cli, table);

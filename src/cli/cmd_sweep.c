@@ -55,7 +55,7 @@ static const hsc_option options[] = {
         programs,
         "PROGRAM",
         HSC_OPTIONAL,
-        "plan: HLO, StableHLO, gzipped too; behind --: words for the command of each "
+        "plan: HLO, StableHLO, gzipped too; after --: words for the command of each "
         "task"),
     HSC_OPTION_STRING(sweep_args,
                       output,
@@ -633,7 +633,7 @@ static hsc_status *run(const void *args_of_command, hsc_cli *cli) {
   if (args->verb == VERB_PLAN)
     return plan(args, cli);
   if (args->programs.count)
-    return hsc_cli_usage(cli, "sweep %s takes one plan and nothing behind it", verbs[args->verb]);
+    return hsc_cli_usage(cli, "sweep %s takes one plan and nothing after it", verbs[args->verb]);
   HSC_TRY(hsc_sweep_open(args->what, &sweep));
   if (args->verb == VERB_RUN)
     status = run_sweep(args, sweep, cli);

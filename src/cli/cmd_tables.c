@@ -193,7 +193,7 @@ const hsc_command_body hsc_command_tables = {
         "printed only where the samples allow it. Several views are printed one after the other; "
         "with --format=json each is a document of its own.\n"
         "In SQL the views are tables (host_operators for host-operators); a column whose name has "
-        "a space or a dot stands in double quotes. Durations are nanoseconds.",
+        "a space or a dot is in double quotes. Durations are nanoseconds.",
     .examples =
         "hloscope tables run.hsc\nhloscope tables run.hsc executions --limit=20\nhloscope tables "
         "run.hsc recompiles --format=json\n"

@@ -53,7 +53,7 @@ static const hsc_option options[] = {
                         "N",
                         0,
                         2000,
-                        "JAX on XLA:CPU: operators of so many calls are recorded, of the rest the "
+                        "JAX on XLA:CPU: operators of N calls are recorded, of the rest the "
                         "calls; 0: of compilations only"),
     HSC_OPTION_INT_FROM(
         trace_args,
@@ -62,9 +62,9 @@ static const hsc_option options[] = {
         "N",
         0,
         2000,
-        "plugins with a profiler: operators of so many executions are recorded by it; 0: none"),
+        "plugins with a profiler: operators of N executions are recorded by it; 0: none"),
     HSC_OPTION_DOUBLE(
-        trace_args, xla_cpu_seconds, "xla-cpu-seconds", "S", 60, "and of so many seconds"),
+        trace_args, xla_cpu_seconds, "xla-cpu-seconds", "S", 60, "of these, the first S seconds"),
     HSC_OPTION_FLAG(trace_args, no_summary, "no-summary", "do not print the summary at the end"),
     HSC_OPTION_INT_FROM(trace_args,
                         pid,

@@ -48,8 +48,7 @@ static const hsc_option options[] = {
                     NULL,
                     "a compile option by XLA's name; may be given several times"),
     HSC_OPTION_FLAG(versions_args, all, "all|a", "try every release, not only those that matter"),
-    HSC_OPTION_INT(
-        versions_args, most, "most", "N", 0, "try at most so many releases; 0: no limit"),
+    HSC_OPTION_INT(versions_args, most, "most", "N", 0, "try at most N releases; 0: no limit"),
     HSC_OPTION_INT(versions_args, seed, "seed", "N", 0, "of the inputs"),
     HSC_OPTION_DOUBLE(versions_args, limit_s, "limit", "S", 60, "seconds that each job gets"),
     HSC_OPTION_END,

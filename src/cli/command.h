@@ -30,7 +30,7 @@ typedef struct hsc_cli {
   hsc_text_style talk_style;  // how stderr may look
   bool talk_is_terminal;
   bool quiet;           // --quiet: no progress
-  bool progress_shown;  // a progress line stands unfinished on the terminal
+  bool progress_shown;  // a progress line is unfinished on the terminal
   // hsc_cli_progress_of: when this run of counts began, and at which
   int64_t progress_since_ns, progress_from;
   bool is_usage_error;  // set by hsc_cli_usage

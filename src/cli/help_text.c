@@ -95,7 +95,7 @@ static void write_left_side(const hsc_option *option, unsigned formats, hsc_byte
   }
 }
 
-// The verbs that take it stand before what it does, unless the help is one verb's.
+// The verbs that take it are before what it does, unless the help is one verb's.
 static void write_right_side(const hsc_option *option,
                              const char *verb,
                              const char *default_text,

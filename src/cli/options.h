@@ -19,7 +19,7 @@
 // A name "output|o" has the short form -o. The field types are checked by the compiler. Values:
 // --name VALUE, --name=VALUE, -oVALUE, -o VALUE; `--` ends the options; a lone `-` is a positional
 // argument (standard input). A later value replaces an earlier one; lists grow. A command with a
-// verb (a positional choice) says behind a row which of its verbs take it: HSC_OPTION_FLAG(...,
+// verb (a positional choice) says after a row which of its verbs take it: HSC_OPTION_FLAG(...,
 // "text", .verbs = "list,show").
 #pragma once
 

@@ -121,7 +121,7 @@ static hsc_status *try_device(falling *f, const char *device, json_t **out_resul
   return NULL;
 }
 
-// A line that programs can read: JSON behind a fixed word.
+// A line that programs can read: JSON after a fixed word.
 static void warn(falling *f, json_t *told) {
   char *text = json_dumps(told, JSON_COMPACT | JSON_PRESERVE_ORDER);
   if (text)

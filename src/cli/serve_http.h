@@ -1,7 +1,7 @@
 // serve_http.h - an HTTP server for one reader on this machine: 127.0.0.1 only, a token in every
 // address.
 //
-// The server knows nothing of what it shows: `answer` gets the path behind the token and fills the
+// The server knows nothing of what it shows: `answer` gets the path after the token and fills the
 // response, one request at a time. Requests that are refused, that are slow or that ask for a
 // file's bytes keep nobody waiting.
 #pragma once
@@ -10,7 +10,7 @@
 #include "base/core/status.h"
 
 typedef struct hsc_http_request {
-  // decoded, behind "/TOKEN/"; "" is the root
+  // decoded, after "/TOKEN/"; "" is the root
   const char *path;
   // a decoded value, NULL when it is not there
   const char *(*query)(void *connection, const char *key);

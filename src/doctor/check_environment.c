@@ -154,7 +154,7 @@ typedef struct flag_list {
 } flag_list;
 
 // Every text of a library that is a flag's name and nothing else: xla_ and letters between two NUL
-// bytes. The flag parser holds them so. Adds the names with the prefix that stand as strings of
+// bytes. The flag parser holds them so. Adds the names with the prefix that are as strings of
 // their own in a part of a library.
 static void flags_in(hsc__check_context *cx, hsc_view part, const char *prefix, flag_list *list) {
   size_t length = strlen(prefix);

@@ -26,7 +26,7 @@ static int count_ranges(const char *text) {
   return count;
 }
 
-// The number behind "NAME:" in a file of lines; negative = not there.
+// The number after "NAME:" in a file of lines; negative = not there.
 static double number_of(const char *text, const char *name) {
   const char *at = text;
   size_t length = strlen(name);

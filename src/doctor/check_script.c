@@ -1,7 +1,7 @@
 // check_script.c - settings that a Python program makes after they were read.
 //
 // A variable is read at a certain point: when its reader is imported, when its reader touches a
-// device for the first time, or at every compilation. A setting is late when that point stands
+// device for the first time, or at every compilation. A setting is late when that point is
 // above it. The rows of `readers` say who reads what when; what fits no row is not judged.
 #include <ctype.h>
 #include <stdlib.h>
@@ -10,8 +10,8 @@
 #include "doctor/doctor_internal.h"
 
 typedef enum read_when {
-  AT_IMPORT,     // set behind the import: not seen
-  AT_FIRST_USE,  // set behind the first device, array or compilation: not seen
+  AT_IMPORT,     // set after the import: not seen
+  AT_FIRST_USE,  // set after the first device, array or compilation: not seen
   AT_COMPILE,    // read again at each compilation: never late
 } read_when;
 typedef enum framework { JAX = 1, TORCH_XLA = 2 } framework;
@@ -49,7 +49,7 @@ static const struct import_row {
 } imports[] = {{"jax", JAX},   {"jaxlib", JAX},  {"flax", JAX},           {"optax", JAX},
                {"haiku", JAX}, {"equinox", JAX}, {"torch_xla", TORCH_XLA}};
 
-// What touches a device, as it stands in a program. Names behind "jnp." and "jax.random." make
+// What touches a device, as it is in a program. Names after "jnp." and "jax.random." make
 // arrays; "jax.config." and decorators do not.
 static const struct use_row {
   const char *text;
@@ -128,7 +128,7 @@ static void note(sighting *seen, int line, const char *text) {
   snprintf(seen->text, sizeof seen->text, "%.*s", (int)strcspn(text, "("), text);
 }
 
-// What stands in a function is not run where it stands; only lines of the program's own level and
+// What is in a function is not run where it is; only lines of the program's own level and
 // of its ifs, withs and loops count as uses.
 static void look_at_row(script *s, const char *start, int line, bool in_function) {
   for (size_t i = 0; i < HSC_COUNT_OF(imports); i++)
@@ -210,6 +210,6 @@ void hsc__check_late_settings(hsc__check_context *cx) {
     look_at_row(&seen, start, line, in_function);
   }
   if (!cx->evidence.size)
-    hsc__say(cx, HSC_VERDICT_OK, "%s: %d settings, none of them behind what reads it",
+    hsc__say(cx, HSC_VERDICT_OK, "%s: %d settings, all of them before the code that reads them",
              cx->options.script, settings);
 }

@@ -41,7 +41,7 @@ typedef struct hsc_match {
   hsc_view *absent;  // none of these is in the line
   size_t absent_count;
   const char *regex;  // Perl-compatible; NULL = none
-  int line;           // where it stands in the file
+  int line;           // where it is in the file
 } hsc_match;
 // "ERROR:" has six: the level at the beginning of a line must be findable.
 enum { HSC_ANCHOR_BYTES = 6 };
@@ -77,7 +77,7 @@ typedef struct hsc_entry {
   int rank;
   bool generic;    // counts only on lines that no other entry recognises
   bool transient;  // the same thing may work when tried again
-  bool by_text;    // lines are told apart by their text (numbers aside), each a finding of its own
+  bool by_text;  // lines are distinguished by their text (numbers aside), each a finding of its own
   const char *const *systems;  // "neuron", "jax", ...; NULL-terminated
   // "neuronx-cc 2.15": no earlier (later) version of this package shows it. Or alone "any",
   // "unknown", of `until` "open". NULL-terminated.

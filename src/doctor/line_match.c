@@ -105,8 +105,8 @@ static int group_number(const pcre2_code *code, const char *name) {
   return number > 0 ? number : 0;
 }
 
-// Whether every match of the expression begins with the literal: it stands there as written, with
-// nothing behind it that could take its last byte back, and there are no alternatives to it.
+// Whether every match of the expression begins with the literal: it is there as written, with
+// nothing after it that could take its last byte back, and there are no alternatives to it.
 static bool leads(const char *regex, hsc_view literal) {
   if (strncmp(regex, literal.data, literal.size) != 0 || strchr("?*+{", regex[literal.size]) ||
       strchr(regex, '|'))

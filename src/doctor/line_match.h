@@ -23,7 +23,7 @@ typedef struct hsc_capture_groups {
   hsc_view module, seconds, subject, package, version;
 } hsc_capture_groups;
 
-// The next place at or after *io_at where a literal that leads a match stands (its window of rare
+// The next place at or after *io_at where a literal that leads a match is (its window of rare
 // bytes), and which one. Begin with *io_anchor = -1; give both back as they are to go on. False =
 // there is none. `size` bytes at `text` and 4 more must be readable.
 bool hsc_matcher_next(

@@ -50,7 +50,7 @@ static int64_t fraction_ns(const char *at, const char *end, bool is_neuron) {
   return value * scales[at - start];
 }
 
-// "Z", "+09:00", "-0700" or " UTC" behind the seconds: how far the zone is east of Greenwich.
+// "Z", "+09:00", "-0700" or " UTC" after the seconds: how far the zone is east of Greenwich.
 static bool zone_of(const char *at, const char *end, int64_t *out_seconds) {
   *out_seconds = 0;
   if (at < end && (*at == '.' || *at == ','))

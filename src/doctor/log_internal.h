@@ -10,7 +10,7 @@ typedef struct hsc__tally {
   hsc_arena *arena;
   const hsc_knowledge *knowledge;
   hsc_log_options options;
-  hsc_finding **by_entry;  // of entries that are not told apart by text
+  hsc_finding **by_entry;  // of entries that are not distinguished by text
   hsc_map *by_text;        // normalised text -> finding
   hsc_map *modules;        // name -> module
   hsc_finding **findings;

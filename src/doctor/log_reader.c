@@ -23,7 +23,7 @@ struct hsc_log_reader {
   hsc_arena *arena;
   hsc_matcher *matcher;
   hsc__tally tally;
-  hsc_bytes buffer;  // not yet looked at; PADDING bytes are readable behind it
+  hsc_bytes buffer;  // not yet looked at; PADDING bytes are readable after it
   hsc_bytes clean;   // a block without escapes
   uint64_t lines;    // newlines in what was looked at
   uint64_t bytes;
@@ -124,7 +124,7 @@ static const char *last_of(const char *from, const char *to, char c) {
   return found;
 }
 
-// The line, or the part of it between carriage returns, around `at`. It begins behind `newline`
+// The line, or the part of it between carriage returns, around `at`. It begins after `newline`
 // (the last one before `at`, NULL = with the text).
 static hsc_view line_around(hsc_view text, size_t at, const char *newline, bool has_returns) {
   const char *place = text.data + at;
@@ -235,7 +235,7 @@ static void try_line(hsc_log_reader *reader, int anchor, hsc_view line, const ch
 }
 
 // Looks at `text`, which ends with a newline unless it is a piece of a longer line. PADDING bytes
-// behind it are readable.
+// after it are readable.
 static hsc_status *look_at(hsc_log_reader *reader, hsc_view text) {
   if (text.size && memchr(text.data, 0x1b, text.size)) {
     strip_escapes(text, &reader->clean);

@@ -164,7 +164,7 @@ const hsc__package *hsc__python_package(const hsc__python *python, const char *n
   return NULL;
 }
 
-// The next number of a release, or -1 where it ends; pre-releases (rc, a, b, dev) are told by
+// The next number of a release, or -1 where it ends; pre-releases (rc, a, b, dev) are given by
 // *out_pre.
 static long next_number(const char **at, bool *out_pre) {
   if (**at == '.')

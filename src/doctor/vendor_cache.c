@@ -120,7 +120,7 @@ static void add_module(lister *l, const char *compiler, const char *name, const 
   } else if (has_done) {
     entry.state = HSC_VENDOR_DAMAGED;
     entry.detail =
-        has_neff ? "model.done stands beside an empty model.neff" : "model.done without model.neff";
+        has_neff ? "model.done is beside an empty model.neff" : "model.done without model.neff";
   } else if (has_log) {
     entry.state = HSC_VENDOR_FAILED;
     entry.detail = last_line(read_text(l, dir, "model.log", MOST_LOG_BYTES));

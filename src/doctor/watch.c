@@ -30,7 +30,7 @@ static const struct {
 typedef struct rule {
   rule_kind kind;
   const char *text;   // as written
-  const char *value;  // behind the '='
+  const char *value;  // after the '='
   double limit;
   hsc_severity severity;
   uint64_t alerts;
@@ -49,7 +49,7 @@ struct hsc_watch {
   size_t rule_count;
   void (*on_alert)(void *user, const hsc_alert *alert);
   void *user;
-  hsc_map *seen;  // "rule NUL entry or module": told already
+  hsc_map *seen;  // "rule NUL entry or module": reported already
   open_compile open[OPEN_MAX];
   size_t open_count;
   uint64_t started, ended, recompiles, misses, alerts;

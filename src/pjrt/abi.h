@@ -11,7 +11,7 @@
 //   of the last field, without padding). A reader
 //     touches a field only when struct_size covers it. That is how old and new versions live
 //     together.
-//   - extension_start is the head of a list of optional structs, told apart by type; NULL when
+//   - extension_start is the head of a list of optional structs, distinguished by type; NULL when
 //   there are none.
 //   - Texts are pointer and length; a terminating NUL is not promised.
 //   - A minor version adds at the end of structs and of the table; a major version may change

@@ -12,7 +12,7 @@
 #include "trace/recorder.h"
 #include "trace/ring_format.h"
 
-// the end of a smaller one is told by the next event that tells the memory
+// the end of a smaller one is given by the next event that tells the memory
 enum { LARGE_BUFFER_BYTES = 64 << 10 };
 
 typedef hsc__tracer tracer;
@@ -137,7 +137,7 @@ static PJRT_Error *trace_PJRT_LoadedExecutable_Destroy(tracer *t,
   return t->real->PJRT_LoadedExecutable_Destroy(args);
 }
 
-// ---- something that goes on behind its call: told by the event that it makes ready --------------
+// ---- something that goes on after its call: told by the event that it makes ready --------------
 
 typedef struct pending {
   const tracer *t;
@@ -146,7 +146,7 @@ typedef struct pending {
   uint32_t name, track;
   hsc_trace_attr attrs[2];
   int attr_count;
-  PJRT_Event_OnReadyCallback call;  // of the program, behind ours; NULL = none
+  PJRT_Event_OnReadyCallback call;  // of the program, after ours; NULL = none
   void *user;
 } pending;
 

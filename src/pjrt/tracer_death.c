@@ -1,7 +1,7 @@
 // tracer_death.c - writes profiles when the process dies otherwise than by returning from main.
 //
 // Three ways lead to write_all():
-//   _exit      this preloaded library stands before libc's; the writers run on the calling thread.
+//   _exit      this preloaded library is before libc's; the writers run on the calling thread.
 //   a crash    the thread cannot go on. A writer may be Python's (JAX's profiler), which needs
 //              the interpreter's lock: where the crashed thread holds it, it writes itself; else
 //              a thread of ours does, which waited for this since the beginning.

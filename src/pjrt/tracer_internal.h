@@ -109,7 +109,7 @@ void hsc__tracer_forget_executable(PJRT_LoadedExecutable *loaded);
 // destroys it.
 PJRT_Executable *hsc__tracer_plain(const hsc__tracer *t, PJRT_LoadedExecutable *loaded);
 uint32_t hsc__tracer_executable_name(const hsc__tracer *t, PJRT_Executable *executable);
-// Counts a buffer of so many bytes as live; false when there is no room to follow it, and it is not
+// Counts a buffer of N bytes as live; false when there is no room to follow it, and it is not
 // counted.
 bool hsc__tracer_buffer_lives(const void *buffer, int64_t bytes);
 // What it held until now; -1 when it is not followed.

@@ -67,7 +67,7 @@ HSC_ENTRY(PJRT_Executable_GetCostAnalysis) {
   return NULL;
 }
 
-// Old hosts give a shorter struct: no byte behind it is written.
+// Old hosts give a shorter struct: no byte after it is written.
 HSC_ENTRY(PJRT_Executable_GetCompiledMemoryStats) {
   HSC_CHECK_ARGS(PJRT_Executable_GetCompiledMemoryStats, temp_size_in_bytes);
   const hsc_cpu_stats *stats = hsc_cpu_executable_stats(args->executable->program->executable);

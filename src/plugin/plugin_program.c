@@ -1,7 +1,7 @@
 // plugin_program.c - a compiled program and all that is asked about it, computed once. Immutable,
 // counted, shared by its handles.
 //
-// Serialized: "hscpjrt4", a hash of what stands before the executable's own bytes, the sizes of the
+// Serialized: "hscpjrt4", a hash of what is before the executable's own bytes, the sizes of the
 // compile options and of the text of shardings, the number of inputs and the size of the layouts as
 // 64-bit little-endian numbers, the options, the shardings, one byte per input (1 = donated), the
 // layouts (none when all are row-major), and the executable's own bytes, which have a checksum of

@@ -1,7 +1,7 @@
 // profile_space.c - a recorded session as an XSpace, in the form that XLA's viewers take.
 //
 // A device's plane is named /device:TPU:ORDINAL, because that is the one name under which xprof and
-// TensorBoard fill their tables (docs/formats/xspace.md); what the device is called is told by its
+// TensorBoard fill their tables (docs/formats/xspace.md); what the device is called is given by its
 // stat "hloscope_device", and readers that are ours show that. It has the lines Steps (a step lasts
 // from one begin of the program that ran longest to the next), XLA Modules (runs) and XLA Ops
 // (thunks, nested as they ran). Runs of a device that overlap, on other threads, are on further
@@ -445,7 +445,7 @@ static void write_host(builder *b, int64_t start_ns) {
 
 // ---- HLO with its buffers -----------------------------------------------------------------------
 
-// Where an instruction stands: its number as the writer of HloModuleProto gives it.
+// Where an instruction is: its number as the writer of HloModuleProto gives it.
 static int64_t proto_id(const hsc_module *module, const hsc_instr *instr) {
   int64_t computation = 0;
   int64_t number = 0;

@@ -144,7 +144,7 @@ bool hsc_hlo_stages_is_at(const char *dir) {
 typedef struct module_text {
   hsc_arena *arena;
   hsc_map *lines;    // text -> number + 1
-  hsc_bytes stages;  // what stands between the brackets
+  hsc_bytes stages;  // what is between the brackets
   size_t bytes;
 } module_text;
 

@@ -9,7 +9,7 @@ extern const char hsc__page_before[], hsc__page_after[];
 extern const size_t hsc__page_before_size, hsc__page_after_size;
 
 // In a script element only "<" can end it; in JSON texts it may be written as an escape, and it
-// stands nowhere else.
+// is nowhere else.
 static void append_escaped(hsc_bytes *out, hsc_view json) {
   const char *at = json.data;
   const char *end = json.data + json.size;

@@ -11,7 +11,7 @@
 //
 // Kinds that the page draws: patterns, passes_list, passes_ablate, run, capture, profile, doctor,
 // explain; any other is shown as a table or as text. Nothing in the data is taken as markup: it
-// stands in a JSON element, escaped here, and the page makes text nodes of it alone.
+// is in a JSON element, escaped here, and the page makes text nodes of it alone.
 #pragma once
 
 #include "base/core/bytes.h"

@@ -49,7 +49,7 @@ typedef struct hsc_table__stream {
 // Hands over what has gathered, once it is worth it.
 HSC_MUST_USE hsc_status *hsc_table__flush(hsc_table__stream *stream);
 
-// decimal, no NUL behind it; returns the length
+// decimal, no NUL after it; returns the length
 int hsc_table__int_text(int64_t value, char out_text[32]);
 
 // table_rows.c: all rows, fast. JSON as hsc_json would write them with this indentation as items of

@@ -1,4 +1,4 @@
-// table_rows.c - the rows of a table as JSON, JSON lines and CSV: what stands between the values is
+// table_rows.c - the rows of a table as JSON, JSON lines and CSV: what is between the values is
 // made once, values are written in place.
 #include "base/text/text.h"
 #include "report/table_internal.h"
@@ -17,11 +17,11 @@ hsc_status *hsc_table__flush(hsc_table__stream *stream) {
 //
 // A row's longest possible text is known from its cells, so there is room before it is written and
 // every value is only moved there. Constant pieces are moved PIECE bytes at a time, whatever their
-// size: what is behind them is written over.
+// size: what is after them is written over.
 
 enum { PIECE = 32, NUMBER_BYTES = 32 };
 
-// A place with room for `size` more bytes behind what `out` holds; NULL when there is no memory.
+// A place with room for `size` more bytes after what `out` holds; NULL when there is no memory.
 // What was written there is taken over by take_to.
 static char *room_for(hsc_bytes *out, size_t size) {
   if (out->failed || !hsc_bytes_extend(out, size))
@@ -79,7 +79,7 @@ static char *put_word(char *at, const char *word) {
   return at + size;
 }
 
-// Bytes that stand in a JSON text as they are.
+// Bytes that are in a JSON text as they are.
 static inline bool is_plain(uint8_t c) {
   return c >= 0x20 && c < 0x7f && c != '"' && c != '\\';
 }
@@ -103,8 +103,8 @@ static char *put_json_text(hsc_bytes *out, char *at, const char *text, size_t si
 
 // ---- JSON ---------------------------------------------------------------------------------------
 
-// What stands before the value of each column, from the opening bracket on; PIECE bytes more can be
-// read behind it.
+// What is before the value of each column, from the opening bracket on; PIECE bytes more can be
+// read past it.
 static hsc_status *make_keys(
     const hsc_table *table, int indent, int depth, hsc_bytes *keys, size_t *ends) {
   for (size_t c = 0; c < hsc_table_column_count(table); c++) {
@@ -117,13 +117,13 @@ static hsc_status *make_keys(
     hsc_bytes_append_text(keys, ": ");
     ends[c] = keys->size;
   }
-  void *behind = hsc_bytes_extend(keys, 2 * PIECE);
-  if (behind)
-    memset(behind, 0, 2 * PIECE);
+  void *tail = hsc_bytes_extend(keys, 2 * PIECE);
+  if (tail)
+    memset(tail, 0, 2 * PIECE);
   return hsc_bytes_status(keys);
 }
 
-// Bytes that the cells of a row take at most, without what stands between them; sizes[c] is the
+// Bytes that the cells of a row take at most, without what is between them; sizes[c] is the
 // length of a text. A text may grow six-fold and has quotes.
 static size_t most_bytes(const hsc_cell *row, size_t columns, size_t *sizes) {
   size_t most = 0;

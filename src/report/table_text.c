@@ -4,7 +4,7 @@
 //   -------  --------  -----------------
 //   cpu       12.3 ms  built in
 //
-// Numbers stand right, texts left. When the lines are wider than the terminal, the widest text
+// Numbers are right, texts left. When the lines are wider than the terminal, the widest text
 // columns are cut first and end in "...".
 #include "base/text/text.h"
 #include "report/table_internal.h"
@@ -76,7 +76,7 @@ static bool is_shown_in_cells(const char *unit) {
   return false;
 }
 
-// "compile_seconds" reads "compile seconds"; units that the cells do not show stand in brackets.
+// "compile_seconds" reads "compile seconds"; units that the cells do not show are in brackets.
 static void write_heading(const hsc_column *column, hsc_bytes *out) {
   bool path = strchr(column->name, '/') != NULL;  // a column may be named after a plugin
   for (const char *at = column->name; *at; at++)
@@ -164,7 +164,7 @@ static void write_padded(
     memcpy(right ? room + blanks : room, text, size);
 }
 
-// Columns from `from` on that stand in lines of the terminal's width beside the first one; at least
+// Columns from `from` on that are in lines of the terminal's width beside the first one; at least
 // one. Where they do not fit, a table goes on below itself.
 static size_t columns_that_fit(const column_layout *columns, size_t count, size_t from, int width) {
   int total = columns[0].width + (from ? GAP + columns[from].width : 0);

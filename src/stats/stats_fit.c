@@ -91,7 +91,7 @@ hsc_status *hsc_stats_fit(const double *design,
   if (!qr(a, b, n, p)) {
     status = HSC_ERR(INVALID_ARGUMENT,
                      "fit: the terms depend on each other in these samples, so their coefficients "
-                     "cannot be told apart");
+                     "cannot be distinguished");
     goto done;
   }
   for (size_t k = p; k-- > 0;) {

@@ -153,7 +153,7 @@ double hsc__quantile_sorted(const double *sorted, size_t n, double q) {
   return sorted[below] + (position - (double)below) * (sorted[below + 1] - sorted[below]);
 }
 
-// Puts the sample of rank k (from 0) in its place, smaller ones before it, larger ones behind
+// Puts the sample of rank k (from 0) in its place, smaller ones before it, larger ones after
 // (Hoare's selection, middle of three as pivot); linear on average.
 static double select_rank(double *x, size_t n, size_t k) {
   size_t low = 0;

@@ -128,7 +128,7 @@ hsc_status *hsc_stats_change_points(const double *x,
   }
   best[0] = -o.penalty;
   for (size_t end = o.min_segment; end <= n; end++) {
-    // A start becomes a candidate when a segment of the least length fits behind it.
+    // A start becomes a candidate when a segment of the least length fits after it.
     size_t start = end - o.min_segment;
     if (start == 0 || start >= o.min_segment)
       candidates[candidate_count++] = start;

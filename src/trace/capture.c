@@ -103,7 +103,7 @@ static hsc_status *check_header(const char *path, hsc__ring *r) {
 }
 
 // A ring that was killed within its first chunk has one moment only: the rate of this machine's
-// counter stands in.
+// counter is in.
 static double measured_ns_per_tick(void) {
   int64_t ns = hsc_now_ns();
   uint64_t ticks = hsc_trace_ticks();
@@ -286,7 +286,7 @@ typedef struct contents {
 typedef struct run_names {
   uint32_t track;
   int thread;             // the line of that track
-  uint64_t device_bytes;  // as last told
+  uint64_t device_bytes;  // as last reported
   bool many_threads;      // what this one told last may be old by now
   uint64_t last_ticks;    // begin of the chunk's last one
   uint32_t executable_key;
@@ -524,7 +524,7 @@ static bool open_run(hsc_capture *capture,
   return true;
 }
 
-// Spans mostly end on the thread that they began on, behind their begin; ends that come before
+// Spans mostly end on the thread that they began on, after their begin; ends that come before
 // theirs wait until all begins are known.
 static hsc_status *read_events(hsc_capture *capture, int index) {
   hsc__ring *r = &capture->rings[index];
@@ -776,7 +776,7 @@ static void note_process(hsc_capture *capture, const hsc_capture_process *p) {
 }
 
 // Work that was timed before the first ring was opened (a span completed with older ticks) makes
-// the capture begin earlier: no event stands before 0.
+// the capture begin earlier: no event is before 0.
 static void move_to_first_event(hsc_capture *capture) {
   hsc_event *events = (hsc_event *)capture->events.data;
   size_t count = hsc_capture_event_count(capture);
@@ -802,7 +802,7 @@ hsc_status *hsc__capture_put_in_order(hsc_capture *capture) {
   return hsc__capture_nest(capture);
 }
 
-// Of a folder that holds several runs the last one is read; the others are told.
+// Of a folder that holds several runs the last one is read; the others are reported.
 static hsc_status *keep_last_run(hsc_capture *capture) {
   hsc_ring_life *lives = HSC_NEW_ARRAY(capture->arena, hsc_ring_life, capture->ring_count + 1);
   bool *is_last = HSC_NEW_ARRAY(capture->arena, bool, capture->ring_count + 1);

@@ -76,7 +76,7 @@ void hsc_capture_trace_id(const hsc_capture *capture,
                           char out_text[33]);
 
 size_t hsc_capture_event_count(const hsc_capture *capture);
-// Sorted by start. A parent stands before its children, but for runs on a device that outlast the
+// Sorted by start. A parent is before its children, but for runs on a device that outlast the
 // call that started them.
 const hsc_event *hsc_capture_events(const hsc_capture *capture);
 int hsc_capture_process_count(const hsc_capture *capture);

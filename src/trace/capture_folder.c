@@ -1,5 +1,5 @@
 // capture_folder.c - an earlier capture makes room for the next one, and rings of different runs
-// are told apart.
+// are distinguished.
 #include "trace/capture_folder.h"
 
 #include <dirent.h>

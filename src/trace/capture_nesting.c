@@ -68,7 +68,7 @@ static int64_t run_id_of(const hsc_event *event, uint32_t key) {
   return 0;
 }
 
-// A run of a device that ended behind its call is told by a callback: its parent is the call that
+// A run of a device that ended after its call is given by a callback: its parent is the call that
 // has its number.
 static hsc_status *find_calls_of_runs(hsc_capture *capture, int ring) {
   uint32_t key = hsc_capture_number(capture, ring, "run_id");

@@ -28,7 +28,7 @@ typedef struct merge {
   hsc__ring *ring;
   hsc_xspace *space;
   int64_t start_ns, zero_ns;  // of the profile's time and of the capture's, since the epoch
-  // when the session began, on the capture's time line; INT64_MIN = not told
+  // when the session began, on the capture's time line; INT64_MIN = not reported
   int64_t session_ns;
   bool wants_runs;
   hsc_map *runs;       // run id and program -> index + 1
@@ -301,7 +301,7 @@ static hsc_status *add_line(merge *m,
     int64_t start = time_of(m, line, e.offset_ps);
     int64_t duration = bounded(e.duration_ps / 1000);
     if (is_op) {
-      if (!stats.op.size && !op->programs) {  // a device's line: what it is, is told once
+      if (!stats.op.size && !op->programs) {  // a device's line: what it is, is reported once
         op_stats told = read_stats(plane, ids, meta->message, HSC_XEVENT_META_STATS);
         if (!op_of(m, op, &told))
           return hsc_status_out_of_memory();

@@ -41,7 +41,7 @@ typedef struct thread_state {
   int32_t depth, run_depth;
   uint32_t name;
   struct thread_state *next;
-  // of the chunk's last RUN; `call` 0 = none, the next one is told in full
+  // of the chunk's last RUN; `call` 0 = none, the next one is reported in full
   struct {
     uint64_t span, parent, run_id;
     uint32_t call, device_run, track, executable_key, run_key;
@@ -71,7 +71,7 @@ struct hsc_recorder {
   hsc_ring_chunk *string_chunk;
   uint32_t string_used;
   hsc_recorder_options options;
-  char *directory, *label;  // copies behind `options`
+  char *directory, *label;  // what the fields of `options` point to
   hsc_recorder *next;       // of all open recorders, for fork
 };
 

@@ -86,7 +86,7 @@ typedef enum hsc_record_kind {
   // a call of an executable that is over, and what it was on the device; payload is hsc_ring_run
   HSC_RECORD_RUN = 10,
   // From version 3 on:
-  // a RUN that is told by what it has other than the one before it in its chunk; payload is
+  // a RUN that is given by what it has other than the one before it in its chunk; payload is
   // hsc_ring_run_again
   HSC_RECORD_RUN_AGAIN = 11,
 } hsc_record_kind;

@@ -233,7 +233,7 @@ static hsc_status *end_slices(writer *w, int64_t until) {
   return hsc_bytes_status(&w->open);
 }
 
-// Describes a track; lanes and counters stand below their process. The first packet of all also
+// Describes a track; lanes and counters are below their process. The first packet of all also
 // starts the sequence.
 static hsc_status *put_track(writer *w,
                              uint64_t uuid,

@@ -22,7 +22,7 @@
 // timestamp_ns (since the epoch, or since the profile's start: both occur), events are picoseconds
 // after that.
 // Threads: an opened space is read-only; any number of threads may read it.
-// Source: tensorflow/tsl/profiler/protobuf/xplane.proto; what real files hold is told in
+// Source: tensorflow/tsl/profiler/protobuf/xplane.proto; what real files hold is reported in
 // docs/formats/xspace.md.
 #pragma once
 
@@ -156,7 +156,7 @@ typedef struct hsc_xstat_cursor {
 enum { HSC_XPLANE_STATS = 6, HSC_XEVENT_STATS = 4, HSC_XEVENT_META_STATS = 5 };
 hsc_xstat_cursor hsc_xstats_of(hsc_view message, uint32_t field);
 bool hsc_xstat_next(hsc_xstat_cursor *at, hsc_xstat *out_stat);
-// A stat may stand twice on an event; the first counts.
+// A stat may be twice on an event; the first counts.
 bool hsc_xstat_find(hsc_view message, uint32_t field, int64_t metadata_id, hsc_xstat *out_stat);
 // TEXT and REF; else empty
 hsc_view hsc_xstat_text(const hsc_xplane *plane, const hsc_xstat *stat);
@@ -281,7 +281,7 @@ bool hsc_xspace_is_at(const char *path);
 //   hsc_xwriter_deinit(&w);
 typedef struct hsc_xwriter {
   hsc_bytes *out;
-  hsc_bytes metas;  // of the plane that is open: written behind its lines
+  hsc_bytes metas;  // of the plane that is open: written after its lines
   hsc_bytes meta;   // the metadata that is open
   int64_t meta_id;
   hsc_map *stat_ids;  // of the plane: name -> number

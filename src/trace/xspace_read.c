@@ -158,7 +158,7 @@ typedef struct reader {
   const uint8_t *begin;
 } reader;
 
-// The first damage is the one that is told.
+// The first damage is the one that is reported.
 static void damage(reader *r, const uint8_t *at, const char *where) {
   if (r->space->damage)
     return;
@@ -166,7 +166,7 @@ static void damage(reader *r, const uint8_t *at, const char *where) {
   bool at_end = byte >= r->space->bytes.size;
   r->space->damage = hsc_arena_printf(
       r->space->arena,
-      at_end ? "the file ends in the middle of %s (byte %zu of %zu): what stands before was read"
+      at_end ? "the file ends in the middle of %s (byte %zu of %zu): what is before was read"
              : "malformed bytes in %s (byte %zu of %zu): the rest of it was left out",
       where, byte, r->space->bytes.size);
 }
@@ -366,7 +366,7 @@ static hsc_status *read_space(hsc_xspace *space) {
       } else
         return not_a_profile(space->path, space->bytes);
     }
-    // some writers count a NUL behind it
+    // some writers count a NUL after it
     if (last < end && !(end - last == 1 && *last == 0))
       damage(&r, last, "the profile");
     space->planes = HSC_NEW_ARRAY(space->arena, hsc_xplane, counts[1] + 1);

@@ -1,6 +1,6 @@
 // xspace_write.c - writes XSpace, and copies parts of one as they are.
 //
-// Lines are written as their events come, metadata are collected and written behind them: readers
+// Lines are written as their events come, metadata are collected and written after them: readers
 // take any order. What is copied is copied as bytes, so that fields of later versions survive.
 #include "base/wire/wire.h"
 #include "trace/xspace.h"

@@ -6,7 +6,7 @@ hsc_status *hsc__transform_inline(hsc_builder *b,
                                   hsc_computation *computation,
                                   hsc_instr *const *arguments,
                                   hsc_instr **out_root) {
-  // The copy of each instruction stands in its scratch pointer; the computation is one of our own
+  // The copy of each instruction is in its scratch pointer; the computation is one of our own
   // working copy.
   for (hsc_instr *instr = computation->first; instr && !b->status; instr = instr->next) {
     if (instr->op == HSC_OP_PARAMETER) {

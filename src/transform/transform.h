@@ -8,7 +8,7 @@
 //   hsc_module_destroy(looped);
 //
 // Every transform leaves `module` as it is and makes a new one (hsc_module_destroy), whose name is
-// the old one with "_repeat", "_vmap" or "_scan" behind it. The new module verifies.
+// the old one with "_repeat", "_vmap" or "_scan" after it. The new module verifies.
 //
 // Which result feeds which argument (repeat, scan): results and parameters are counted in leaves (a
 // tuple's elements count one by one). By default, in this order:
@@ -33,7 +33,7 @@ typedef enum hsc_randomness {
 
 typedef struct hsc_transform_options {
   // Numbers of parameter leaves. repeat and scan: arguments[i] is what result leaf i feeds, -1 =
-  // nothing. vmap: the arguments that get the new dimension. NULL = by default: as told above; vmap
+  // nothing. vmap: the arguments that get the new dimension. NULL = by default: as reported above; vmap
   // batches what repeat would feed (weights stay shared).
   const int64_t *arguments;
   int32_t argument_count;

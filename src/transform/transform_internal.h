@@ -13,7 +13,7 @@ typedef struct hsc__rewrite {
   hsc_computation *from;
   hsc_builder b;
 } hsc__rewrite;
-// `suffix` ("_vmap") goes behind the names of the module and of the entry.
+// `suffix` ("_vmap") goes after the names of the module and of the entry.
 HSC_MUST_USE hsc_status *hsc__rewrite_begin(const hsc_module *module,
                                             const char *suffix,
                                             hsc__rewrite *out_rewrite);

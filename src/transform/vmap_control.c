@@ -245,7 +245,7 @@ hsc_status *hsc__vmap_conditional(hsc__vmap_frame *f,
       if (hsc_instr_has_effect(inner) && !hsc__vmap_op_is_random(inner->op))
         return HSC_ERR(
             FAILED_PRECONDITION,
-            "vmap: %s %%%s has an effect, and stands in a branch that examples take differently",
+            "vmap: %s %%%s has an effect, and is in a branch that examples take differently",
             hsc_op_text(inner->op), inner->name);
   HSC_TRY(branches(f, instr, operands, own_index, computations, flags, count));
   if (!own_index) {

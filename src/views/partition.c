@@ -9,7 +9,7 @@
 #include "views/views_internal.h"
 
 // What an event's time may be, in the order in which it counts. A call without a run of a device
-// stands behind compiling: what it spent on that is no computing.
+// waits for compilations: what it spent on that is no computing.
 typedef enum rank {
   RANK_RUN,
   RANK_COLLECTIVE,
@@ -78,7 +78,7 @@ static rank rank_of(const hsc_event *e) {
   }
 }
 
-// Which calls are told by a run of a device, and which compiled: those are no computing.
+// Which calls are given by a run of a device, and which compiled: those are no computing.
 typedef struct calls {
   uint8_t **told;  // [process][run id]
   int64_t *highest;
@@ -122,7 +122,7 @@ static hsc_status *find_compiling(const hsc__view_context *cx, calls *out) {
   HSC_TRY(hsc_arena_status(cx->arena));
   for (int p = 0; p < hsc_capture_process_count(cx->capture); p++)
     last[p] = INT64_MAX;
-  for (size_t i = count; i-- > 0;) {  // from the end: the next compilation behind each call
+  for (size_t i = count; i-- > 0;) {  // from the end: the next compilation after each call
     const hsc_event *e = &events[i];
     int process = hsc_capture_thread_at(cx->capture, e->thread)->process;
     if (e->category == HSC_CATEGORY_COMPILE && hsc_event_is_span(e))
@@ -157,7 +157,7 @@ static hsc_status *gather(const hsc__view_context *cx,
     int64_t id = r == RANK_CALL ? run_id_of(&run_id, e) : 0;
     bool told = id > 0 && id <= c.highest[e->process] && c.told[e->process][id];
     if (r == RANK_CALL && (told || c.compiles[i]))
-      r = RANK_HOST;  // what of it was computing or compiling is told by those
+      r = RANK_HOST;  // what of it was computing or compiling is given by those
     add(&lists[r], (interval){e->start_ns, e_end});
   }
   out->whole_ns = end > begin ? end - begin : 0;

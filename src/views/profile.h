@@ -8,7 +8,7 @@
 //
 // Every event is decoded once, line by line; what stays in memory is one row for each operator of
 // each device, and one for each step. Operators are the events of a device's line "XLA Ops" (what
-// they are is told by their metadata) and the events of any other line that have a stat hlo_op
+// they are is given by their metadata) and the events of any other line that have a stat hlo_op
 // (XLA:CPU, XLA:GPU). What a profile does not tell about an operator (flops, bytes, category,
 // framework name, source line) is taken from the program's HLO that the profile carries, by program
 // and instruction name, and costed by hloscope's own model. Times are picoseconds since the
@@ -37,7 +37,7 @@ typedef struct hsc_profile_device {
   const hsc_xspace *space;
   // "TPU:0", "CPU"; with the host's name in front when there are several hosts
   const char *name;
-  const char *type;  // device_type_string; "" = not told
+  const char *type;  // device_type_string; "" = not reported
   // on the host's plane, where operators tell it (XLA:CPU with several devices): which device ran
   // them; -1 = the plane is one device
   int64_t ordinal;
@@ -55,7 +55,7 @@ typedef struct hsc_profile_op {
   hsc_view category, op_name, source;  // empty = not known
   const hsc_instr *instr;              // in the program's HLO; NULL = no HLO, or not in it
   double flops, bytes;                 // of one occurrence; NaN = not known
-  bool cost_from_model;                // by hloscope's model, not told by the profile
+  bool cost_from_model;                // by hloscope's model, not reported by the profile
   bool is_container;                   // while, call, conditional: its cost is its members'
   hsc_activity activity;
   int64_t count, total_ps, self_ps, min_ps, max_ps;

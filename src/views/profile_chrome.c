@@ -53,7 +53,7 @@ static void put_json_text(hsc_bytes *out, hsc_view text) {
   hsc_json_string_n(&json, text.data ? text.data : "", text.size);
 }
 
-// Picoseconds as microseconds with nanoseconds behind the point.
+// Picoseconds as microseconds with nanoseconds after the point.
 static inline char *put_time(char *at, int64_t ps) {
   uint64_t ns = ps > 0 ? (uint64_t)ps / 1000 : 0;
   uint64_t whole = ns / 1000;

@@ -73,7 +73,7 @@ struct hsc_profile {
   bool joined;
 };
 
-// What a space is told apart by where a profile has several; in the profile's arena.
+// What a space is distinguished by where a profile has several; in the profile's arena.
 const char *hsc__space_label(const hsc_profile *profile, const hsc_xspace *space);
 const char *hsc__space_stem(const hsc_xspace *space, hsc_arena *arena);  // its file's name
 
@@ -106,7 +106,7 @@ HSC_MUST_USE hsc_status *hsc__profile_account(hsc_profile *profile,
                                               hsc__interval *intervals,
                                               size_t count,
                                               size_t first_step);
-// by the device, not told by the program
+// by the device, not reported by the program
 bool hsc__profile_steps_are_guessed(const hsc_profile *profile, int32_t device);
 HSC_MUST_USE hsc_status *hsc__profile_finish_steps(hsc_profile *profile,
                                                    hsc__interval *const *intervals,
@@ -116,7 +116,7 @@ HSC_MUST_USE hsc_status *hsc__profile_join(hsc_profile *profile);
 // The instruction that an operator is, in its program's HLO, whether the operator needed it or not;
 // NULL = no HLO, or not in it.
 const hsc_instr *hsc__profile_instr(hsc_profile *profile, const hsc_profile_op *op);
-// NULL = not told; found or made; -1 = no memory
+// NULL = not reported; found or made; -1 = no memory
 int32_t hsc__profile_module_of(hsc_profile *profile,
                                const hsc_xspace *space,
                                const int64_t *program_id,

@@ -30,7 +30,7 @@ typedef struct walk {
   hsc_xspace *space;
   const hsc_xplane *plane;
   int32_t device;        // index, of the operator that is read; -1 until the first
-  int32_t first_device;  // of the plane; those behind it are its too
+  int32_t first_device;  // of the plane; those after it are its too
   bool is_device_plane, is_gpu;
   // [handle_count] by metadata position, then by position of the stat's metadata; -1 = none
   int32_t *first_op;
@@ -170,7 +170,7 @@ static hsc_view without_colon(hsc_view name) {
   return name;
 }
 
-// Of a device's line of operators: everything is told by the event's metadata.
+// Of a device's line of operators: everything is given by the event's metadata.
 static int32_t op_of_metadata(walk *w, int32_t position) {
   const hsc_xevent_meta *meta = &w->plane->event_metas[position];
   int64_t program_id = 0;
@@ -288,7 +288,7 @@ static int compare_records(const void *a, const void *b) {
   const record *y = b;
   if (x->start != y->start)
     return x->start < y->start ? -1 : 1;
-  // what encloses stands before what it encloses
+  // what encloses is before what it encloses
   return x->duration > y->duration ? -1 : x->duration < y->duration;
 }
 
@@ -520,7 +520,7 @@ static void class_of_name(walk *w, int32_t position) {
 typedef struct event_stats {
   hsc_xstat hlo_op, hlo_module;
   int64_t program_id, run_id, step_num, bytes;
-  int64_t ordinal;  // -1 = not told
+  int64_t ordinal;  // -1 = not reported
   bool has_program, has_run, has_step;
 } event_stats;
 

@@ -466,7 +466,7 @@ static void remove_caches(const char *directory, hsc_arena *arena) {
   closedir(d);
 }
 
-// Several processes of one host are told apart by what their profiles were called.
+// Several processes of one host are distinguished by what their profiles were called.
 static const char *process_name(const hsc_xspace *space, const char *host, hsc_arena *arena) {
   const char *stem = hsc__space_stem(space, arena);
   return strncmp(stem, host, strlen(host)) ? hsc_arena_printf(arena, "%s_%s", host, stem) : stem;
@@ -506,7 +506,7 @@ hsc_status *hsc_profile_write_logdir(hsc_profile *profile,
     for (char *c = name; c && *c; c++)  // foreign bytes do not choose directories
       if (*c == '/' || *c == '\\' || (unsigned char)*c < ' ')
         *c = '_';
-    // Several processes of one host are told apart by what their profiles were called.
+    // Several processes of one host are distinguished by what their profiles were called.
     const char *path =
         hsc_arena_printf(arena, "%s/%s.xplane.pb", directory,
                          profile->spaces.count > 1 ? process_name(space, name, arena) : name);

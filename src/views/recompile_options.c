@@ -138,7 +138,7 @@ static void read_options(options *o, hsc_view bytes) {
 
 // ---- what differs -------------------------------------------------------------------------------
 
-// A map entry: its key, and its value as it stands (the same value has the same bytes).
+// A map entry: its key, and its value as it is (the same value has the same bytes).
 static void split(hsc_view entry, hsc_view *out_key, hsc_view *out_value) {
   hsc_wire in = hsc_wire_of(entry);
   *out_key = *out_value = (hsc_view){0};

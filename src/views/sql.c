@@ -69,7 +69,7 @@ typedef struct database {
   hsc_status *status;
 } database;
 
-typedef struct module {  // what a virtual table is told apart by
+typedef struct module {  // what a virtual table is distinguished by
   database *db;
   int view;
 } module;
@@ -248,7 +248,7 @@ static hsc_status *sql_error(sqlite3 *connection, database *db, const char *quer
   hsc_status *status =
       HSC_ERR(INVALID_ARGUMENT, "SQL: %s, in: %s", sqlite3_errmsg(connection), query);
   status = hsc_status_hint(
-      status, "the tables are %s; column names with spaces or dots stand in double quotes",
+      status, "the tables are %s; column names with spaces or dots are in double quotes",
       hsc_bytes_text(&names));
   hsc_bytes_deinit(&names);
   return status;
@@ -284,8 +284,8 @@ static hsc_status *run_query(
   if (!statement)
     HSC_GOTO(HSC_ERR(INVALID_ARGUMENT, "SQL: there is no statement in '%s'", query));
   if (rest[strspn(rest, " \t\r\n;")])
-    HSC_GOTO(HSC_ERR(INVALID_ARGUMENT,
-                     "SQL: one statement at a time; this stands after the first: %s", rest));
+    HSC_GOTO(HSC_ERR(INVALID_ARGUMENT, "SQL: one statement at a time; this is after the first: %s",
+                     rest));
   if (!sqlite3_stmt_readonly(statement) || !sqlite3_column_count(statement))
     HSC_GOTO(HSC_ERR(INVALID_ARGUMENT, "SQL: only statements that read are taken: %s", query));
   HSC_GOTO(hsc_table_create(name, &table));

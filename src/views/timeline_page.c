@@ -54,7 +54,7 @@ static hsc_status *name_number(builder *b, hsc_view name, uint32_t *out_number) 
   return NULL;
 }
 
-// By lane, then start; what encloses stands before what it encloses.
+// By lane, then start; what encloses is before what it encloses.
 static int compare_items(const void *a, const void *b) {
   const item *x = a;
   const item *y = b;
@@ -92,7 +92,7 @@ static hsc_status *drop_shortest(builder *b) {
   return NULL;
 }
 
-// How many events of its lane an event stands in. Those that overlap without nesting go one deeper,
+// How many events of its lane an event is in. Those that overlap without nesting go one deeper,
 // so that no two of a depth overlap.
 static void find_depths(const builder *b, const lane *l, uint8_t *depths) {
   int64_t ends[MAX_DEPTH + 1];

@@ -230,7 +230,7 @@ typedef struct execution_times {
 } execution_times;
 
 // total: from the call to the device's end. run: the part in which the call itself worked, or the
-// device when it went on behind it. wait: what is left; signed, because two clocks may disagree.
+// device when it went on after it. wait: what is left; signed, because two clocks may disagree.
 // A device that tells its own times (attributes total, run and wait, in ns) is believed; one that
 // subtracts unsigned numbers is read as it meant.
 static execution_times times_of(const execution_rows *rows, const execution *x) {
@@ -647,7 +647,7 @@ hsc_status *hsc__view_recompiles(hsc__view_context *cx) {
                      (const char *)(uintptr_t)here->extra,
                      by_name->count == 1,
                      anywhere->extra != 0};
-    // where the text stands: not NULL
+    // where the text is: not NULL
     here->extra = anywhere->extra = (int64_t)(uintptr_t)c.options;
     compile_kind kind = explain(cx, &l, &c, &why);
     hsc__series *of = hsc__series_get(&told_why, (uint32_t)e->process + 1, plain);

@@ -94,7 +94,7 @@ static bool unpack_chunk(hsc_view data, hsc_bytes *out) {
   return compression == 's' && varint(&data, &whole) && unpack_snappy(data, out);
 }
 
-// All records of a file, one behind the other. Chunks of other kinds are passed over.
+// All records of a file, one after the other. Chunks of other kinds are passed over.
 static bool unpack_records(hsc_view file, hsc_bytes *out) {
   hsc_bytes chunks = {0};
   // a header at the begin of each block interrupts whatever is there

@@ -9,7 +9,7 @@
 
 #include "base/process/cgroup.h"
 
-// The number behind `key` in a small file; -1 = it is not there.
+// The number after `key` in a small file; -1 = it is not there.
 static int64_t number_in(const char *path, const char *key) {
   char text[2048];
   FILE *file = fopen(path, "r");

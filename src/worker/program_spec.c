@@ -71,7 +71,7 @@ static hsc_status *read_numbers(const char *text,
 }
 
 // What a list of aliases or donors says once parameter `gone` is no parameter any more: its own
-// entries go, those of the parameters behind it count one less.
+// entries go, those of the parameters after it count one less.
 static hsc_status *renumber(hsc_arena *arena,
                             int64_t gone,
                             const hsc_alias **io_list,
@@ -93,7 +93,7 @@ static hsc_status *renumber(hsc_arena *arena,
   return NULL;
 }
 
-// Parameter I becomes V broadcast to its shape; the parameters behind it move up, and what the
+// Parameter I becomes V broadcast to its shape; the parameters after it move up, and what the
 // module says about them by number with them.
 static hsc_status *bind_constant(const char *text, const char *at, hsc_module *module) {
   char *end = NULL;

@@ -100,7 +100,7 @@ hsc_status *hsc__worker_execute(worker_executable *executable,
     int64_t enqueued = hsc_now_ns();
     enqueue_ns += enqueued - last;
     last = enqueued;
-    // The s synchronisations lie evenly among the k executions, one always behind the last.
+    // The s synchronisations lie evenly among the k executions, one always after the last.
     int64_t due = (i + 1) * syncs / executions;
     if (due == done)
       continue;

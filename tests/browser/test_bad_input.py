@@ -75,7 +75,7 @@ def main():
         path = path.replace("one.hsc", "newer.hsc")
         with open(path, "r+b") as f:
             head = f.read(64)
-            for at in range(4, 24, 4):   # the version is the small number behind the magic
+            for at in range(4, 24, 4):   # the version is the small number after the magic
                 if head[:3].isalpha() and 0 < struct.unpack_from("<I", head, at)[0] < 50:
                     f.seek(at)
                     f.write(struct.pack("<I", 99))

@@ -104,7 +104,7 @@ class Browser:
         return None
 
 
-# What a tool's page must show: rows that it draws, or words that stand on it.
+# What a tool's page must show: rows that it draws, or words that are on it.
 ROWS = "(window.__drawn || []).filter(d => d.rows > 0 && d.kind === 'Table').map(d => d.rows).sort((a, b) => b - a)[0] || 0"
 TEXT = "document.body && document.body.innerText || ''"
 # The trace viewer draws on a canvas: what it fetched, in the page or in a frame of it, is asked instead.

@@ -181,7 +181,7 @@ def pictures(browser, url, folder):
         part = browser.value(PARTS)[0]
         share = chromium.difference(chromium.pixels(browser.picture(SCALE, {k: part[k] for k in ("x", "y", "width", "height")})), chromium.pixels(open(os.path.join(folder, "patterns-light.png"), "rb").read()))
         report("a chart that is missing is seen", share > MOST_DIFFERENT, share)
-    report("a picture of another view is told from it", chromium.difference(*[chromium.pixels(open(os.path.join(folder, f"{n}-light.png"), "rb").read()) for n in ("run", "times")]) > MOST_DIFFERENT)
+    report("a picture of another view is reported from it", chromium.difference(*[chromium.pixels(open(os.path.join(folder, f"{n}-light.png"), "rb").read()) for n in ("run", "times")]) > MOST_DIFFERENT)
 
 
 # ---- what a reader does ---------------------------------------------------------------------------------------------

@@ -53,7 +53,7 @@ FAULTS = [
     ("PJRT_LoadedExecutable_Execute:crash", "execute/add", "crash"),
     ("PJRT_Client_LookupDevice:error", "client/lookup", "fail"),
     ("PJRT_Executable_NumOutputs:field:num_outputs", "executable/facts/f32", "fail"),
-    ("PJRT_Client_PlatformName:behind", "struct-size/newer/PJRT_Client_PlatformName", "pass"),
+    ("PJRT_Client_PlatformName:after", "struct-size/newer/PJRT_Client_PlatformName", "pass"),
     ("PJRT_Buffer_Delete:nothing", "buffer/delete", "fail"),
     ("PJRT_Buffer_ReadyEvent:deaf", "struct-size/short/PJRT_Buffer_ReadyEvent", "fail"),
 ]
@@ -63,7 +63,7 @@ for fault, check, wanted in FAULTS:
     report(f"{fault}: {wanted}", seen == wanted and code == (0 if wanted == "pass" else 1), answer)
 
 code, answer = conform(str(mutant), "--only", "execute", fault="PJRT_LoadedExecutable_Execute:crash")
-report("checks behind a crash are done all the same", len(answer["checks"]) > 10 and answer["totals"]["crash"] > 1, answer["totals"])
+report("checks after a crash are done all the same", len(answer["checks"]) > 10 and answer["totals"]["crash"] > 1, answer["totals"])
 code, answer = conform(str(mutant), "--only", "buffer/ready", "--timeout", "1", fault="PJRT_Buffer_ReadyEvent:late")
 report("a check that does not come back hangs", outcomes(answer) == {"buffer/ready": "hang"}, answer)
 code, answer = conform(str(mutant), "--stop-after", "2", fault="PJRT_Client_BufferFromHostBuffer:error")

@@ -1,4 +1,4 @@
-// test_device.c - a device behind a PJRT plugin against XLA:CPU: single ops (ops/README.md) or the
+// test_device.c - a device after a PJRT plugin against XLA:CPU: single ops (ops/README.md) or the
 // programs of models/ (reference/). TAP.
 //
 //   test_device PLUGIN.so ops DIRECTORY [FAMILY [CASE]]          all families, one, or the cases

@@ -1,7 +1,7 @@
 // fake_plugin.c - a PJRT plugin that behaves as badly as it is told to: for tests of the client and
 // of the workers.
 //
-// It is told by HLOSCOPE_FAKE, and by the option "fake" (text) for its client or topology, both
+// It is given by HLOSCOPE_FAKE, and by the option "fake" (text) for its client or topology, both
 // comma lists of key=value:
 //   major=N minor=N table_bytes=N     what the table claims
 //   null=F                            slot F is NULL

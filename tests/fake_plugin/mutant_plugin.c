@@ -6,7 +6,7 @@
 //   error        an error each time                     nothing      success, and nothing done
 //   field:NAME   what it gives in that field is wrong: one more, not, or NULL
 //   null:NAME    what it gives in that field is 0
-//   behind       writes eight bytes behind the struct
+//   after       writes eight bytes past the struct
 //   deaf         takes a struct that is too short       late         sleeps two minutes
 //   once         works at the first call, then fails    crash        ends the process with a signal
 // HLOSCOPE_MUTANT_MARK=FILE: lines "called", and "changed" where a field came out otherwise, are
@@ -89,7 +89,7 @@ static PJRT_Error *mutant(hsc_pjrt_function function, void *args) {
   if (!strcmp(fault, "deaf") && struct_size <= sizeof(size_t))
     return NULL;
   PJRT_Error *error = call_real(function, args);
-  if (!strcmp(fault, "behind") && struct_size > sizeof(size_t))
+  if (!strcmp(fault, "after") && struct_size > sizeof(size_t))
     memset((char *)args + struct_size, 0x77, sizeof(size_t));
   if (!error && (!strcmp(fault, "field") || !strcmp(fault, "null")))
     spoil(function, args, !strcmp(fault, "null"));
@@ -149,8 +149,7 @@ const PJRT_Api *GetPjrtApi(void) {
 // Every mutant's name, one a line.
 HSC_EXPORT void mutant_list(void);
 void mutant_list(void) {
-  static const char *const whole[] = {"error", "nothing", "behind", "deaf",
-                                      "late",  "once",    "crash"};
+  static const char *const whole[] = {"error", "nothing", "after", "deaf", "late", "once", "crash"};
   for (int f = 0; f < HSC_PJRT_FUNCTION_COUNT; f++) {
     const char *name = hsc_pjrt_function_get((hsc_pjrt_function)f)->name;
     conform_field fields[ROOM];

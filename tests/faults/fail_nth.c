@@ -7,7 +7,7 @@
 //
 // Calls are counted for each process by itself; from the n-th on every third one fails, so that a
 // second try fails as well.
-// pwrite, ftruncate and mmap stand here by the names that programs with 64-bit offsets call.
+// pwrite, ftruncate and mmap are here by the names that programs with 64-bit offsets call.
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif

@@ -98,7 +98,7 @@ def main():
         for name in ("run", "stats", "passes"):
             with open("/dev/full", "w") as full:
                 done = subprocess.run([hloscope, *commands[name]], stdout=full, stderr=subprocess.PIPE, text=True, timeout=LIMIT_S, env=dict(os.environ, HOME=home()))
-            check(f"{name}: a full disk behind standard output is an error", done.returncode == 1 and done.stderr.strip(), (done.returncode, done.stderr))
+            check(f"{name}: a full disk after standard output is an error", done.returncode == 1 and done.stderr.strip(), (done.returncode, done.stderr))
         done = run(commands["run"], None)
         check("run goes on without a home", done and done.returncode == 0 and done.stdout, done and done.stderr)
         done = run(commands["run"], "/proc/1")

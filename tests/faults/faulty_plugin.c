@@ -1,9 +1,9 @@
 // faulty_plugin.c - the built-in device with a fault in its compiler, to measure how well failures
 // are reduced. Tests only.
 //
-// It opens the real plugin (libhloscope_cpu_pjrt.so, two folders up) and stands between: a program
+// It opens the real plugin (libhloscope_cpu_pjrt.so, two folders up) and is between: a program
 // that is compiled is read, changed as the row of faults.def that HLOSCOPE_FAULT names says, and
-// given on. A fault shows wherever its pattern stands, as a rule of a compiler does.
+// given on. A fault shows wherever its pattern is, as a rule of a compiler does.
 #include <dlfcn.h>
 #include <stdlib.h>
 
@@ -32,7 +32,7 @@ static hsc_instr *scaled(hsc_builder *b, hsc_instr *instr, double by) {
   return hsc_build_binary(b, HSC_OP_MULTIPLY, instr, factor);
 }
 
-// A pattern: the instruction that takes the place of `instr` (built behind it), NULL = it is none.
+// A pattern: the instruction that takes the place of `instr` (built after it), NULL = it is none.
 typedef hsc_instr *(*pattern)(hsc_builder *b, hsc_instr *instr);
 
 static hsc_instr *subtract_broadcast(hsc_builder *b, hsc_instr *instr) {

@@ -145,7 +145,7 @@ if len(sys.argv) > 1: os.kill(os.getpid(), signal.SIGKILL)
     # SIGKILL: nothing can be written then; what lies in mapped files is there.
     killed = os.path.join(scratch, "killed")
     made = subprocess.run([hloscope, "profile", "-o", killed, "--", sys.executable, program, "kill"], capture_output=True, text=True, env=environment, timeout=240)
-    check("a killed program has its signal's exit code, and is told what is missing", made.returncode == 137 and "operators are missing" in made.stderr, made.stderr[-800:])
+    check("a killed program has its signal's exit code, and is reported what is missing", made.returncode == 137 and "operators are missing" in made.stderr, made.stderr[-800:])
     rows = table(os.path.join(killed, "calls.hsc"), "executions")["rows"]
     check("its calls are there", sum(r["executable"] == "jit_alone" for r in rows) == 5, rows)
 

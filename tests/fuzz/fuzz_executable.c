@@ -2,7 +2,7 @@
 // read outside. Nothing of it is run.
 //
 // Bytes that begin with a header are given this build, this processor and the right checksum first,
-// so that what lies behind them is reached.
+// so that what lies after them is reached.
 #include <stdlib.h>
 
 #include "base/core/build_id.h"

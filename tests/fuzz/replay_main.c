@@ -5,7 +5,7 @@
 //
 // Every file is run as it is, cut short, and with bytes flipped, replaced, removed and repeated,
 // from a fixed seed. A crash ends the program, so the plan printed at first is not fulfilled, and
-// the name of the case stands last.
+// the name of the case is last.
 #include <dirent.h>
 #include <stdlib.h>
 

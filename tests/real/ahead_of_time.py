@@ -178,7 +178,7 @@ def tpu(plugin, targets):
 
 
 def memory_runs_out(devices):
-    """A compiler that takes more than its worker may have is killed; who, at which step and with how much is told, and the others report."""
+    """A compiler that takes more than its worker may have is killed; who, at which step and with how much is reported, and the others report."""
     got, _ = run([*devices, "cpu"], "--memory-limit", "90")
     for device in devices:
         row = got[device]

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Every verb of `passes` on every real compiler that is installed, on a small program; names of passes that end the process are told with file and line.
+"""Every verb of `passes` on every real compiler that is installed, on a small program; names of passes that end the process are reported with file and line.
 
     tests/real/passes.py build/hloscope        speaks TAP; compilers that are not installed are skipped by name
 """
@@ -42,7 +42,7 @@ def verbs(device):
           totals.get("pipelines", 0) > 5 and totals.get("passes", 0) > 50 and 0 < totals.get("changed", 0) < totals["runs"], said + str(listed)[:500])
     if device.startswith("cuda"):  # its module metadata ends before scheduling; the rest is in a profile
         ran = {row["name"] for pipeline in listed.get("pipelines", []) for row in pipeline["passes"]}
-        check(f"{device}: the passes behind scheduling are listed", {"rematerialization", "gpu-convert-async-collectives-to-sync"} <= ran, sorted(ran))
+        check(f"{device}: the passes after scheduling are listed", {"rematerialization", "gpu-convert-async-collectives-to-sync"} <= ran, sorted(ran))
     dumped, said = call("passes", "dump", PROGRAM, "-d", device, "-o", os.path.join(scratch, device.replace(":", "-")))
     files = list(pathlib.Path(scratch, device.replace(":", "-")).rglob("*"))
     check(f"{device}: dump ({len(files)} files)", len(files) > 3, said + str(dumped)[:300])

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""XLA:CPU of a real jaxlib behind `hloscope run`: what the worker answers, and that its numbers are those of the other devices. Skipped where no jaxlib is found.
+"""XLA:CPU of a real jaxlib after `hloscope run`: what the worker answers, and that its numbers are those of the other devices. Skipped where no jaxlib is found.
 
     tests/real/xla_cpu.py build/hloscope        speaks TAP
 """

@@ -3,7 +3,7 @@
 //
 // A folder's meson.build lists its programs. Each keeps its own main(), compiled as
 // test_<name>(), and a row PROGRAM(test_<name>) in a generated file; a link with the program's name
-// stands in the build folder, so `build/tests/unit/test_arena .` runs it. Every program still runs
+// is in the build folder, so `build/tests/unit/test_arena .` runs it. Every program still runs
 // in a process of its own.
 #pragma once
 

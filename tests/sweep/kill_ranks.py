@@ -3,7 +3,7 @@
 
     kill_ranks.py HLOSCOPE [--models FOLDER] [--tasks N] [--kills N] [--ranks N] [--seed N]
 
-TAP. Every other kill is of everything (mpirun, its ranks, their workers); the others are of one rank, rank 0 too. Behind each kill of everything
+TAP. Every other kill is of everything (mpirun, its ranks, their workers); the others are of one rank, rank 0 too. After each kill of everything
 or of rank 0, another mpirun goes on with what is there. At the end: the table is byte for byte that of a local run of the same plan, no task
 is missing, and no kill cost more tasks than were running. Skipped where there is no mpirun.
 """

@@ -200,7 +200,7 @@ def main():
     missing = [name for name in commands if name not in CASES]
     report("every command of commands.def has its rows here", not missing and set(CASES) == set(commands), (missing, set(CASES) - set(commands)))
     told = [name for name, cases in CASES.items() if not isinstance(cases, str) and "JSON" in re.findall(r"\w+", commands.get(name, "")) and not any(schema for _, schema in cases)]
-    report("every command that has JSON has a schema", not told, told)
+    report("every command that has JSON has a schema", not reported, told)
     for name, cases in CASES.items():
         for arguments, schema in [] if isinstance(cases, str) else cases:
             looks(hloscope, name, arguments, schema, home, root)

@@ -53,7 +53,7 @@ def from_cpp(directory, root):
     check("a C++ program records and reads", ran.returncode == 0 and "from C++" in ran.stdout, made.stderr + ran.stdout)
     if ran.returncode == 0:
         label = subprocess.run([program, "/dev/null/x.hsc"], capture_output=True, text=True)
-        check("and is told what is wrong with a path", label.returncode == 1 and "cannot make the directory" in label.stdout and "Not a directory" in label.stdout, label.stdout)
+        check("and is reported what is wrong with a path", label.returncode == 1 and "cannot make the directory" in label.stdout and "Not a directory" in label.stdout, label.stdout)
 
 
 def main():

@@ -64,7 +64,7 @@ with tempfile.TemporaryDirectory() as directory:
     script = f"for i in 1 2; do HLOSCOPE_CACHE_DIR={directory}/cache$i {hloscope} run {small}; done"
     run("trace", "--no-summary", "-o", twice, "--", "sh", "-c", script)
     kinds = [row["kind"] for row in json.loads(run("tables", twice, "recompiles", "--format=json").stdout)["rows"]]
-    check("a program of an earlier process is told", "process" in kinds and "first" in kinds and "changed" not in kinds, kinds)
+    check("a program of an earlier process is reported", "process" in kinds and "first" in kinds and "changed" not in kinds, kinds)
 
     # A capture is of one run: what is there already is kept under another name, never mixed.
     def calls(path):
@@ -75,7 +75,7 @@ with tempfile.TemporaryDirectory() as directory:
     one = calls(old)
     again = run("trace", "--no-summary", "-o", old, "--", *program)
     check("a second run into the same folder is alone there", one > 0 and calls(old) == one, (one, calls(old)))
-    check("the first one is kept beside it, and its name is told", calls(os.path.join(directory, "old.1.hsc")) == one and "old.1.hsc" in again.stderr, again.stderr)
+    check("the first one is kept beside it, and its name is reported", calls(os.path.join(directory, "old.1.hsc")) == one and "old.1.hsc" in again.stderr, again.stderr)
     failed = run("trace", "-o", old, "--", "false")
     check("a program that fails shows nobody else's table", failed.returncode == 1 and not failed.stdout.strip() and "nothing was recorded" in failed.stderr, failed.stdout + failed.stderr)
     said = [line for line in failed.stderr.splitlines() if "was there already" not in line]
@@ -94,7 +94,7 @@ with tempfile.TemporaryDirectory() as directory:
     empty = os.path.join(directory, "empty.hsc")
     os.mkdir(empty)
     nothing = run("tables", empty)
-    check("an empty capture is told", nothing.returncode == 1 and "holds no recording" in nothing.stderr, nothing.stderr)
+    check("an empty capture is reported", nothing.returncode == 1 and "holds no recording" in nothing.stderr, nothing.stderr)
 
     executions = json.loads(run("tables", capture, "executions", "--format=json").stdout)["rows"]
     check("executions add up", executions and all(row["total"] == row["run"] + row["wait"] for row in executions))
@@ -146,11 +146,11 @@ with tempfile.TemporaryDirectory() as directory:
     check("the same capture gives the same bytes", again == open(chrome).read())
 
     nothing = run("trace", "-o", os.path.join(directory, "none.hsc"), "--", "true")
-    check("a program without a plugin is told so", nothing.returncode == 0 and "no PJRT plugin" in nothing.stderr, nothing.stderr)
+    check("a program without a plugin is reported so", nothing.returncode == 0 and "no PJRT plugin" in nothing.stderr, nothing.stderr)
     code = run("trace", "-o", os.path.join(directory, "code.hsc"), "--no-summary", "--", "sh", "-c", "exit 7")
     check("the exit code is the program's", code.returncode == 7, code.stderr)
     killed = run("trace", "-o", os.path.join(directory, "kill.hsc"), "--no-summary", "--", "sh", "-c", "kill -9 $$")
-    check("a kill is told and becomes 128 + signal", killed.returncode == 137 and "signal 9" in killed.stderr, killed.stderr)
+    check("a kill is reported and becomes 128 + signal", killed.returncode == 137 and "signal 9" in killed.stderr, killed.stderr)
     missing = run("trace", "-o", os.path.join(directory, "x.hsc"), "--", "no-such-program-here")
     check("a missing program is named", missing.returncode == 1 and "no-such-program-here" in missing.stderr, missing.stderr)
     unknown = run("tables", capture, "sumary")

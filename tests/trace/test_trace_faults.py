@@ -51,7 +51,7 @@ with tempfile.TemporaryDirectory() as scratch:
     capture, done = traced("old", "minor=40,table_bytes=700")
     check("a plugin with a short table is forwarded", done.returncode in (0, 1, 3) and "Segmentation" not in done.stderr, done.stderr[-300:])
     capture, done = traced("null", "null=Event_OnReady")
-    check("a plugin without what the tracer needs runs untraced, and that is told", "untraced" in done.stderr or done.returncode == 0, done.stderr[-300:])
+    check("a plugin without what the tracer needs runs untraced, and that is reported", "untraced" in done.stderr or done.returncode == 0, done.stderr[-300:])
     environment = {"LD_PRELOAD": os.path.join(os.path.dirname(hloscope), "libhloscope_pjrt_tracer.so"), "HLOSCOPE_OUTPUT_PATH": "/proc/no/such/place.hsc"}
     done = run("run", program, "--device", plugin, "--format=json", **environment)
     check("where nothing can be written the program runs untraced", done.returncode == 0 and json.loads(done.stdout)["devices"][0]["status"] == "ok", (done.stdout[-200:], done.stderr[-300:]))

@@ -107,7 +107,7 @@ void kernel_case_check(kernel_case *c, hsc_instr *root, uint64_t max_ulp) {
       memcpy(leaf->data, outputs[o], bytes);
     for (int i = 0; i < 64; i++)
       if (((uint8_t *)outputs[o])[bytes + (size_t)i] != 0xc5)
-        fail_with_module(c, "bytes behind the output were written");
+        fail_with_module(c, "bytes past the output were written");
   }
   hsc_difference d = {0};
   EXPECT_OK(hsc_literal_compare(expected, result, &d));

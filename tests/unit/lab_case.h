@@ -1,5 +1,5 @@
-// lab_case.h - what the tests of the laboratory stand on: the hloscope program, the plugin that
-// misbehaves as told, and a directory with a program in it.
+// lab_case.h - what the tests of the laboratory are on: the hloscope program, the plugin that
+// misbehaves as reported, and a directory with a program in it.
 #pragma once
 
 #include <stdlib.h>

@@ -9,7 +9,7 @@
 // (both valid during the call).
 typedef void (*near_miss_visit)(void *context, const char *text, const char *change);
 
-// Calls `visit` with each near miss of the module `text`, from the byte `from` on (what stands
+// Calls `visit` with each near miss of the module `text`, from the byte `from` on (what is
 // before is left as it is): every number one more and one less, numbers that stand side by side
 // swapped and moved together, constants that are 0, -0, 1, nan and the like, every operation
 // another one of its kind, every comparison another, every operand another value, every dimension

@@ -45,7 +45,7 @@ hsc_instr *grow_splat(grower *g, hsc_shape shape, double value);
 hsc_instr *grow_constant(grower *g, hsc_shape shape);
 hsc_instr *grow_reshaped(grower *g, hsc_instr *x, hsc_shape shape);
 // Another type by convert, through a compare to pred and through the real part where a complex
-// number stands in the way.
+// number is in the way.
 hsc_instr *grow_converted(grower *g, hsc_instr *x, hsc_type type);
 // `x` bent to a shape: flattened, cut or padded, folded.
 hsc_instr *grow_coerced(grower *g, hsc_instr *x, hsc_shape shape);

@@ -47,7 +47,7 @@ typedef struct random_module_options {
   bool unbounded;  // floats of any size
   bool smooth;     // no cliffs; see above
 } random_module_options;
-// 30 instructions, 3 parameters, rank 3, dimensions to 6; all features but EMPTY and those behind
+// 30 instructions, 3 parameters, rank 3, dimensions to 6; all features but EMPTY and those after
 // it
 random_module_options random_module_options_default(void);
 // Smooth, with features beyond the default ones by the seed.

@@ -405,7 +405,7 @@ static void test_the_pass_that_changes_numbers_is_named(void **state) {
   // the constant that became 2.5
   assert_string_equal(text_of(json_object_get(first, "instruction"), "name"), "two");
   assert_non_null(strstr(text_of(stage_of(stages, "last-bit-pass"), "skipped"), "__vendor$secret"));
-  // four passes behind the last dump say that they changed the program and leave no HLO: they are
+  // four passes after the last dump say that they changed the program and leave no HLO: they are
   // not compared, and said so
   assert_non_null(strstr(text_of(stage_of(stages, "hang-pass"), "skipped"), "no HLO was dumped"));
   assert_int_equal(json_array_size(stages), 9);
@@ -493,7 +493,7 @@ static void add_run(
   row->start_ns = 1000 * (int64_t)list->row_count;
 }
 
-// XLA:GPU's metadata ends before scheduling; the profile has what comes behind, beside compiles of
+// XLA:GPU's metadata ends before scheduling; the profile has what comes after, beside compiles of
 // small modules and other threads.
 static void test_passes_behind_the_metadata_come_from_the_profile(void **state) {
   hsc_pass_list list, profile;
@@ -508,8 +508,8 @@ static void test_passes_behind_the_metadata_come_from_the_profile(void **state) 
   add_run(&profile, "m", 0, "idle", "pipeline-start");
   add_run(&profile, "small", 0, "tuning", "pipeline-start");
   add_run(&profile, "small", 0, "tuning", "t");
-  add_run(&profile, "m", 0, "behind", "pipeline-start");
-  add_run(&profile, "m", 0, "behind", "remat");
+  add_run(&profile, "m", 0, "after", "pipeline-start");
+  add_run(&profile, "m", 0, "after", "remat");
   add_run(&profile, "m", 0, "remat", "pipeline-start");
   add_run(&profile, "m", 0, "remat", "rematerialization");
   add_run(&profile, "m", 1, "elsewhere", "pipeline-start");
@@ -522,7 +522,7 @@ static void test_passes_behind_the_metadata_come_from_the_profile(void **state) 
   assert_true(list.rows[2].nested && list.rows[2].changed == -1);
   assert_string_equal(list.rows[3].pass, "rematerialization");
   assert_int_equal(list.rows[3].depth, 1);
-  assert_int_equal(t.pipelines, 4);  // outer, idle, behind, remat
+  assert_int_equal(t.pipelines, 4);  // outer, idle, after, remat
   assert_int_equal(t.idle, 1);
   assert_int_equal(t.runs, 3);
   json_t *document = NULL;

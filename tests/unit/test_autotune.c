@@ -68,7 +68,7 @@ static hsc_status *wrong(void *context, void *const *inputs, void *output, void 
 
 static hsc_status *too_far(void *context, void *const *inputs, void *output, void *scratch) {
   must(right(context, inputs, output, scratch));
-  ((float *)output)[COUNT + 40] = 1;  // behind the end, rounded up to a cache line
+  ((float *)output)[COUNT + 40] = 1;  // after the end, rounded up to a cache line
   return NULL;
 }
 
@@ -148,7 +148,7 @@ static void test_faults_are_found(void **state) {
   assert_int_equal(results[0].failure, HSC_AUTOTUNE_OK);
   assert_true(results[0].run_time_ns > results[5].run_time_ns);
   assert_int_equal(results[1].failure, HSC_AUTOTUNE_REDZONE_MODIFIED);
-  assert_non_null(strstr(results[1].message, "too-far wrote behind the output"));
+  assert_non_null(strstr(results[1].message, "too-far wrote after the output"));
   assert_true(results[1].buffer_address > 0);
   assert_int_equal(results[2].failure, HSC_AUTOTUNE_WRONG_RESULT);
   assert_int_equal(results[2].reference, 0);

@@ -205,7 +205,7 @@ static void descriptors_are_given_back(void **state) {
   assert_int_equal(before, after);
 }
 
-// When descriptors run out half-way through the pipes, the error is told and those that were made
+// When descriptors run out half-way through the pipes, the error is reported and those that were made
 // are closed again.
 static void running_out_of_descriptors_is_an_error(void **state) {
   const char *argv[] = {"sh", "-c", "exit 0", NULL};

@@ -1,5 +1,5 @@
 // test_device_install.c - setting up real compilers, with a Python and a pip that are shell
-// scripts: what is fetched, what is told meanwhile, and every way in which it does not work.
+// scripts: what is fetched, what is reported meanwhile, and every way in which it does not work.
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>

@@ -24,7 +24,7 @@ static void text_points_at_the_column(void **state) {
   hsc_status_free(status);
 }
 
-// Wherever the column is in a long line, the caret stands under the character, and the line is cut
+// Wherever the column is in a long line, the caret is under the character, and the line is cut
 // to the width.
 static void long_lines_are_cut_around_the_column(void **state) {
   char line[2001];

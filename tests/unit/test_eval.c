@@ -331,7 +331,7 @@ static void differences_are_measured_in_the_outputs_type(void **state) {
       hsc_literal_compare(VECTOR(HSC_TYPE_F32, NAN, NAN, 1), VECTOR(HSC_TYPE_F32, NAN, 5, 1), &d));
   assert_int_equal(d.nan_mismatches, 1);
   assert_int_equal(d.index, 1);
-  // across zero a distance in steps is not told: 2^-9 and -2^-9 are two
+  // across zero a distance in steps is not reported: 2^-9 and -2^-9 are two
   // billion steps apart
   EXPECT_OK(hsc_literal_compare(VECTOR(HSC_TYPE_F32, 0x1p-9, 1, 0),
                                 VECTOR(HSC_TYPE_F32, -0x1p-9, 1 + 0x1p-22, 1e-9), &d));

@@ -1,4 +1,4 @@
-// test_fusion_family.c - the passes behind fusion on random graphs whose kernels share large
+// test_fusion_family.c - the passes after fusion on random graphs whose kernels share large
 // values: each must find something to do, keep the numbers by the evaluator, and give programs that
 // the built-in device runs to the same numbers.
 #include <stdlib.h>

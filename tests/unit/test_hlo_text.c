@@ -1,5 +1,5 @@
 // The HLO text parser: what XLA prints is read (instruction counts as jaxlib 0.10.2 counts them),
-// mistakes are told where they stand.
+// mistakes are reported where they are.
 #include "base/files/file_io.h"
 #include "unit.h"
 
@@ -272,7 +272,7 @@ static void mistakes_are_told_where_they_stand(void **state) {
       {"ENTRY e { ROOT x = f32[2] abs(t#0) t = (f32[2]) parameter(0) }", 1, 32,
        "'t#0' is an element of an instruction that is not defined before it"},
       {"ENTRY e { t = (f32[2]) parameter(0) ROOT x = f32[2] abs(t#x) }", 1, 59,
-       "expected the index of a tuple's element behind '#', found 'x'"},
+       "expected the index of a tuple's element after '#', found 'x'"},
       {"ENTRY e { ROOT x = f32[2] ad(x) }", 1, 27, "unknown operation 'ad'; did you mean 'add'?"},
       {"ENTRY e {\n  x = f32[2] exponentiol(y)\n}", 2, 14,
        "unknown operation 'exponentiol'; did you mean 'exponential'?"},

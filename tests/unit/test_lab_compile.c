@@ -1,4 +1,4 @@
-// test_lab_compile.c - compiles with options of their own, in workers that die as told; many over
+// test_lab_compile.c - compiles with options of their own, in workers that die as reported; many over
 // several workers.
 #include "worker/lab_compile.h"
 

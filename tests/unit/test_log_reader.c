@@ -189,7 +189,7 @@ static void an_empty_log_has_no_lines(void **state) {
   hsc_log_reader_destroy(reader);
 }
 
-// The search finds what a plain search finds, wherever it stands and whatever stands around it.
+// The search finds what a plain search finds, wherever it is and whatever is around it.
 static void the_search_misses_nothing(void **state) {
   hsc_random random;
   hsc_random_init(&random, 11);

@@ -208,7 +208,7 @@ static void calls_have_the_numbers_of_plain_ops(void **state) {
 }
 
 // Operations whose operands and result differ in float type are computed in the widest one and
-// rounded; what is valid as it stands stays.
+// rounded; what is valid as it is stays.
 static void mixed_precision_is_said_in_full(void **state) {
   static const char *const pairs[][2] = {
       {"  h = bf16[2,3] multiply(b, b)\n  s = f32[2,3] add(h, b)\n  c1 = bf16[2,6] concatenate(h, "

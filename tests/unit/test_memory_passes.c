@@ -131,7 +131,7 @@ static void a_limit_is_kept(void **state) {
                            &log));
   assert_false(log.runs[0].changed || log.runs[1].changed);
   hsc_pass_log_deinit(&log);
-  // The scheduler would move the value behind the large one by itself.
+  // The scheduler would move the value after the large one by itself.
   int64_t with = temp_bytes(again, "hlo-memory-scheduler", limit);
   int64_t without = temp_bytes(again, "hlo-memory-scheduler", 0);
   if (with >= without)
@@ -211,7 +211,7 @@ static void copies_are_where_they_are_needed(void **state) {
                 "tuple(i, p)\n w = (s32[], f32[8]) while(t), condition=c, body=b\n"
                 " ROOT o = f32[8] get-tuple-element(w), index=1 }",
        1},
-      {"the old state is read behind the new one",
+      {"the old state is read past the new one",
        "HloModule t\n" LOOP(
            "(s32[], f32[8], f32[8])",
            "9") "b { s = (s32[], f32[8], f32[8]) parameter(0)\n i = s32[] get-tuple-element(s), "

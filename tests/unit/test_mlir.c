@@ -1,5 +1,5 @@
 // MLIR: pretty and generic text and bytecode of a program become the same HLO, which computes what
-// XLA's own translation to HLO computes; mistakes are told where they stand. The files of
+// XLA's own translation to HLO computes; mistakes are reported where they are. The files of
 // tests/conformance/formats are made by JAX (export.py there).
 #include "unit.h"
 

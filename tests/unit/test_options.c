@@ -33,7 +33,7 @@ static const hsc_option options[] = {
 static const hsc_option verb_options[] = {
     HSC_POSITIONAL_CHOICE(args, verb, "VERB", verbs, HSC_REQUIRED, 0, "what to do"),
     HSC_POSITIONAL_REST(args, rest, "FILE", HSC_OPTIONAL, "files"),
-    HSC_OPTION_INT(args, warmup, "limit", "N", 5, "at most so many", .verbs = "list,show"),
+    HSC_OPTION_INT(args, warmup, "limit", "N", 5, "at most N", .verbs = "list,show"),
     HSC_OPTION_FLAG(args, keep, "raw", "as it is", .verbs = "show"),
     HSC_OPTION_END,
 };
@@ -68,7 +68,7 @@ static void check_message(hsc_status *status, const char *message, const char *h
   hsc_status_free(status);
 }
 
-// An option that the verb does not take is refused wherever it stands.
+// An option that the verb does not take is refused wherever it is.
 static void options_belong_to_verbs(void **state) {
   args a;
   EXPECT_OK(

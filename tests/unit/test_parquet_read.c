@@ -57,7 +57,7 @@ static void test_files_of_pyarrow(void **state) {
       else
         assert_true(hsc_view_equals_text(variant[i], texts[i % 3]));
     }
-    // A list is told apart and refused.
+    // A list is distinguished and refused.
     size_t list = hsc_parquet_column_count(file) - 1;
     assert_int_equal(hsc_parquet_column_kind(file, list), HSC_PARQUET_KIND_OTHER);
     hsc_status *status = hsc_parquet_read_doubles(file, list, time);

@@ -1,5 +1,5 @@
 // Cases of single passes as files: tests/passes/<pass>/<case>.hlo is a program, <case>.after.hlo
-// what the pass (and dce behind it) makes of it. Its first line says whether the pass changed
+// what the pass (and dce after it) makes of it. Its first line says whether the pass changed
 // something or left the program alone. On every case the numbers must stay, by the reference
 // evaluator, and the pass must come to an end. Many cases are small forms of what XLA's own tests
 // of that pass show.

@@ -229,7 +229,7 @@ static void test_pattern_programs(void **state) {
   for_each_pattern(check_pipeline);
 }
 
-// Every pass by itself, on the program as it is and behind the optimization pipeline, where the
+// Every pass by itself, on the program as it is and after the optimization pipeline, where the
 // passes that come late find their food.
 static void check_each_pass(hsc_module *module, const char *name, bool evaluates) {
   for (int optimised = 0; optimised < 2; optimised++) {

@@ -1,4 +1,4 @@
-// test_patterns.c - the pattern experiment on the plugin that misbehaves as told: its keys, its
+// test_patterns.c - the pattern experiment on the plugin that misbehaves as reported: its keys, its
 // causes, and that nothing measured is ever lost.
 #include <math.h>
 #include <signal.h>

@@ -1,4 +1,4 @@
-// test_pjrt_client.c - the client against a plugin that misbehaves as told (tests/fake_plugin):
+// test_pjrt_client.c - the client against a plugin that misbehaves as reported (tests/fake_plugin):
 // every refusal has its words, nothing is lost on any path.
 #include <dlfcn.h>
 #include <setjmp.h>
@@ -105,7 +105,7 @@ static void slots_behind_the_table_or_the_version_are_not_touched(void **state) 
   hsc_client *client;
   hsc_executable *executable;
   hsc_compiled_memory memory;
-  // A 0.33 table ends before Executable_Fingerprint (0.35), whatever stands in the bytes behind it.
+  // A 0.33 table ends before Executable_Fingerprint (0.35), whatever is in the bytes after it.
   hsc_plugin *plugin = open_fake("minor=33,table_bytes=800");
   assert_false(hsc_plugin_has(plugin, HSC_FN_PJRT_Executable_Fingerprint));
   assert_true(hsc_plugin_has(plugin, HSC_FN_PJRT_Client_Compile));

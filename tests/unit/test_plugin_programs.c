@@ -565,7 +565,7 @@ static void mutated_options_never_crash(void **state) {
   hsc_random_init(&random, 7);
   assert_null(hsc_compile_options_write(&options, &bytes));
   for (int round = 0; round < 20000; round++) {
-    char *copy = malloc(bytes.size + 1);  // exact size: reads behind it are seen by the sanitizer
+    char *copy = malloc(bytes.size + 1);  // exact size: reads past it are seen by the sanitizer
     size_t size = round < (int)bytes.size ? (size_t)round : bytes.size;
     memcpy(copy, bytes.data, size);
     for (uint64_t k = hsc_random_below(&random, 4); size > 0 && k > 0; k--)
@@ -617,7 +617,7 @@ static void facts_of_a_program(void **state) {
   hsc_executable_destroy(different);
 }
 
-// As PyTorch/XLA 2.9: a struct without total_size. What lies behind it must stay.
+// As PyTorch/XLA 2.9: a struct without total_size. What lies after it must stay.
 static void memory_statistics_fit_the_callers_struct(void **state) {
   PJRT_Client_Create_Args create = ARGS_OF(PJRT_Client_Create);
   assert_null(api->PJRT_Client_Create(&create));

@@ -103,7 +103,7 @@ static void a_handle_that_is_null_is_refused(void **state) {
 }
 
 // A caller that knows nothing (struct_size 0, as garbage or a much older host): an answer, no
-// crash, no byte read behind the size.
+// crash, no byte read past the size.
 static void a_struct_that_is_too_short_is_refused(void **state) {
   const PJRT_Api *api = hsc__plugin_table();
   for (int f = HSC_FN_PJRT_Error_GetCode; f < HSC_PJRT_FUNCTION_COUNT; f++) {

@@ -52,7 +52,7 @@ static void a_program_is_cut_in_three_ways(void **state) {
 }
 
 // A constant of the batch's size cannot be made smaller: the program stays as it is, and the reason
-// is told.
+// is reported.
 static void what_cannot_be_cut_is_said(void **state) {
   hsc_arena *arena = NULL;
   EXPECT_OK(hsc_arena_create(&arena));

@@ -88,7 +88,7 @@ static void expect_loads(hsc_cpu_executable *compiled, hsc_cpu_device *on) {
   hsc_bytes bytes = {0};
   hsc_bytes again = {0};
   hsc_cpu_executable *loaded;
-  // Behind other bytes, so that nothing is aligned.
+  // After other bytes, so that nothing is aligned.
   hsc_bytes_append_text(&bytes, "odd");
   EXPECT_OK(hsc_cpu_executable_serialize(compiled, &bytes));
   hsc_view view = {bytes.data + 3, bytes.size - 3};

@@ -103,7 +103,7 @@ static void test_a_slowdown_of_three_percent_is_found(void **state) {
   assert_int_equal(found, marked);
 }
 
-// A machine on which nothing fine can be told: it must say so instead of guessing.
+// A machine on which nothing fine can be reported: it must say so instead of guessing.
 static void test_a_noisy_machine_cannot_tell(void **state) {
   static const noise bad = {0.4, 0.3, 0.2, 0.03};
   hsc_effect e[VARIANTS];

@@ -81,7 +81,7 @@ static bool has_note(const hsc_table *table, const char *part) {
   return false;
 }
 
-// Four inferences, their times as printed by the system that is told in the fifth seed: all of its
+// Four inferences, their times as printed by the system that is reported in the fifth seed: all of its
 // numbers but the percentiles, for which four are too few.
 static void test_four_inferences(void **state) {
   static const uint64_t durations[] = {3027309, 2111363, 1824769, 1584494};
@@ -254,7 +254,7 @@ static void test_profile_joins_its_process(void **state) {
   call(2);
   call(3);  // after the session's end
   // The profile's zero is the moment of the instant; its first line begins five seconds later,
-  // behind all calls.
+  // after all calls.
   hsc_bytes bytes = profile_of_two_runs(wall, 5000000000);
   write_profile(file, hsc_bytes_view(&bytes));
   write_profile("4000000-1.xplane.pb", hsc_bytes_view(&bytes));

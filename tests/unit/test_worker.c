@@ -1,4 +1,4 @@
-// test_worker.c - the worker and its client: jobs against the plugin that misbehaves as told; every
+// test_worker.c - the worker and its client: jobs against the plugin that misbehaves as reported; every
 // end of a worker has its words.
 #include <signal.h>
 #include <stdlib.h>

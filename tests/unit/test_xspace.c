@@ -321,7 +321,7 @@ static void test_operators_without_hlo_have_times_and_no_costs(void **state) {
     hsc_xwriter_stat_ref(&w, "hlo_op", HSC_VIEW("fusion.9"));
     hsc_xwriter_stat_ref(&w, "hlo_module", HSC_VIEW("jit_lost"));
     hsc_xwriter_stat_int(&w, "program_id", 4711);
-    // a stat that stands twice: the first counts
+    // a stat that is twice: the first counts
     hsc_xwriter_stat_ref(&w, "hlo_op", HSC_VIEW("again"));
     hsc_xwriter_end_event(&w);
   }

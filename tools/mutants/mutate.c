@@ -52,7 +52,7 @@ static void global_declare(mutator *m) {
 }
 
 // A number for one more fault at the instruction, listed; 0 when there are enough. The builder
-// stands where the switch belongs.
+// is where the switch belongs.
 static unsigned site_number(mutator *m, const char *kind, const char *change) {
   if (m->next == m->end)
     return 0;
@@ -94,7 +94,7 @@ static void change_operand(
   LLVMSetOperand(m->instruction, operand, LLVMBuildSelect(m->builder, is_on, other, usual, ""));
 }
 
-// The result is `other` (computed where the builder stands now, after the instruction) when the
+// The result is `other` (computed where the builder is now, after the instruction) when the
 // fault is on. `*result` is the instruction, or the last switch on it.
 static void change_result(
     mutator *m, LLVMValueRef *result, LLVMValueRef other, const char *kind, const char *change) {

@@ -11,7 +11,7 @@ def complain(what):
 
 
 def guarded(function):
-    """Nothing here may stop the program: what fails is told on stderr and left."""
+    """Nothing here may stop the program: what fails is reported on stderr and left."""
 
     def call(*args, **keywords):
         try:
@@ -49,7 +49,7 @@ class Finder:
 
 
 def watch_backends(module, made):
-    """Calls `made(backends)` when JAX has made its backends, so that the program's own configuration stands."""
+    """Calls `made(backends)` when JAX has made its backends, so that the program's own configuration is."""
     original = module.backends
 
     def backends(*args, **keywords):

@@ -262,7 +262,7 @@ def _custom_call(ctx, entry, operands, result_avals, has_side_effect, options=""
 
 
 def lower_inspect_sharding(ctx, value, *, callback):
-    """jax.debug.inspect_array_sharding: the callback is told the sharding when the program is compiled."""
+    """jax.debug.inspect_array_sharding: the callback is reported the sharding when the program is compiled."""
     from jax._src import debugging, mesh, sharding_impls
     from jax._src.lib import xla_client
 

@@ -4,7 +4,7 @@
 // small pages for the first time costs more than filling them, and the last few that come free are
 // kept for the next arena for the same reason. What is handed out is zeroed a little ahead, while
 // it is in the cache. A request over a quarter of the next block gets a block of its
-// own, zeroed by hsc_alloc and put behind the current one, so that the room left in the current
+// own, zeroed by hsc_alloc and put after the current one, so that the room left in the current
 // block stays in use.
 #include "base/core/memory.h"
 #include "base/core/status.h"

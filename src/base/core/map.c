@@ -12,7 +12,7 @@ typedef struct entry {
   void *value;
 } entry;
 
-// A part of the hash stands beside the index, so that most entries that are passed by are not
+// A part of the hash is beside the index, so that most entries that are passed by are not
 // looked at.
 typedef struct slot {
   uint32_t index;  // of the entry plus 1, 0 = free

@@ -1,4 +1,4 @@
-// decompress.c - gzip (RFC 1952), zlib (RFC 1950), zstd (RFC 8878) or plain bytes, told apart by
+// decompress.c - gzip (RFC 1952), zlib (RFC 1950), zstd (RFC 8878) or plain bytes, distinguished by
 // their magic numbers; a limit guards against bombs.
 #include "base/core/bytes.h"
 #include "base/core/status.h"
@@ -9,7 +9,7 @@
 
 enum { CHUNK_BYTES = 1 << 16 };
 
-// Bytes that unpack to more than this, and to more than so many times their size, are a bomb.
+// Bytes that unpack to more than this, and to more than N times their size, are a bomb.
 static const size_t ALWAYS_ALLOWED_BYTES = (size_t)64 << 20;
 static const size_t MOST_TIMES = 128;
 

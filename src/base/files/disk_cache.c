@@ -46,7 +46,7 @@ static const char *header_problem(const entry_header *header, size_t file_bytes)
   uint64_t left = file_bytes - sizeof *header;
   if (header->key_bytes > left || header->information_bytes > left - header->key_bytes ||
       header->payload_bytes != left - header->key_bytes - header->information_bytes)
-    return "cut off, or something is behind it";
+    return "cut off, or something is after it";
   return NULL;
 }
 

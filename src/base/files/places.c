@@ -16,7 +16,7 @@ static const char *const FOLDERS[] = {
 
 enum { MOST_LEVELS = 3, MOST_TRIED = 1 + 1 + MOST_LEVELS };
 
-// What stands before `folder` at the end of `directory`; 0 when it does not end so.
+// What is before `folder` at the end of `directory`; 0 when it does not end so.
 static size_t prefix_length(const char *directory, const char *folder) {
   size_t whole = strlen(directory);
   size_t part = strlen(folder);
@@ -26,7 +26,7 @@ static size_t prefix_length(const char *directory, const char *folder) {
   return whole - part;
 }
 
-// The places in the order in which they are looked at, at most MOST_TRIED.
+// The places in their order looked at, at most MOST_TRIED.
 static size_t candidates(
     hsc_place place, const char *name, const char *self, hsc_arena *arena, const char **paths) {
   static const char *const own_folders[] = {HSC_MODULE_DIR, HSC_LIB_DIR, HSC_BIN_DIR};

@@ -2,7 +2,7 @@
 //
 // Nothing of an installation is at a fixed path: the program, or the library that this code is
 // linked into, knows in which folder of the prefix it was installed (bin, lib, lib/hloscope, as
-// meson was told), takes what stands before that for the prefix, and finds the others from there.
+// meson was told), takes what is before that for the prefix, and finds the others from there.
 // A tree that was moved, a wheel and a build folder work alike.
 #pragma once
 

@@ -187,7 +187,7 @@ static void rle_run(hsc_bytes *out, size_t count, uint8_t value) {
   hsc_bytes_append_char(out, (char)value);
 }
 
-// One page: header, then the compressed body that stands in file->page. `values` counts nulls too.
+// One page: header, then the compressed body that is in file->page. `values` counts nulls too.
 static void put_page(hsc_parquet *file, int type, size_t values, int encoding, chunk *at) {
   size_t room = ZSTD_compressBound(file->page.size);
   size_t size = 0;

@@ -20,7 +20,7 @@ static bool read_text(const char *path, char *out, size_t room) {
   return got > 0;
 }
 
-// The number behind `key` at the beginning of a line; -1 = not there.
+// The number after `key` at the beginning of a line; -1 = not there.
 static int64_t number_of(const char *text, const char *key) {
   size_t length = strlen(key);
   for (const char *at = text; at && *at; at = strchr(at, '\n'), at += at != NULL)

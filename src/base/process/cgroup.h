@@ -1,6 +1,6 @@
 // cgroup.h - what the control groups of this process allow it, and what they took from it.
 //
-// A limit may stand at the process's own group or at any group above it; both versions of control
+// A limit may be at the process's own group or at any group above it; both versions of control
 // groups are read, and both at once where a machine has both.
 #pragma once
 

@@ -155,7 +155,7 @@ static hsc_status *run_passes(hsc_cpu_device *device,
   return status;
 }
 
-// Behind the entries of the passes in the module metadata: what placement came to, as a pass of a
+// After the entries of the passes in the module metadata: what placement came to, as a pass of a
 // pipeline of its own, with counts that passes do not have.
 static hsc_status *write_buffer_assignment(const hsc_cpu_compiler *compiler) {
   const hsc_cpu_compile_options *options = compiler->options;

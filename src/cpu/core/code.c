@@ -1,5 +1,5 @@
 // code.c - see code.h. The image is: the object's allocated sections in order, then stubs for calls
-// to outside (a jump through the word behind it), then the table of outside addresses. Everything
+// to outside (a jump through the word after it), then the table of outside addresses. Everything
 // lies in one mapping, so 32-bit relative relocations always reach.
 #include "base/core/map.h"
 #include "base/core/memory.h"

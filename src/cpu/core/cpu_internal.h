@@ -41,7 +41,7 @@ typedef struct hsc_cpu_thunk {
 // partial results. begin < end.
 typedef void (*hsc_cpu_kernel_function)(void *const *buffers, int64_t begin, int64_t end);
 // The epilogue of a product, on rows [row_begin, row_end) and columns [column_begin, column_end) of
-// it; the product is behind the inputs.
+// it; the product is after the inputs.
 typedef void (*hsc_cpu_panel_function)(void *const *buffers,
                                        int64_t row_begin,
                                        int64_t row_end,
@@ -84,7 +84,7 @@ struct hsc_cpu_executable {
   uint8_t *constants;  // aligned; freed with the executable
   int64_t constant_bytes;
   int64_t temp_bytes;
-  int64_t worker_scratch_bytes;  // per thread, multiple of 64; lies behind the temporaries
+  int64_t worker_scratch_bytes;  // per thread, multiple of 64; lies after the temporaries
   int32_t base_count;
 
   hsc_cpu_kernel *kernels;  // [kernel_count]

@@ -22,7 +22,7 @@
 
 // LOOP: a value per element. REDUCE: folded dimensions. PANEL: the epilogue of an output fusion, a
 // function of (buffers, first row, end row, first column, end column) of the product, whose value
-// is one more buffer behind the inputs; EPILOGUE: the same as a LOOP kernel over all of it.
+// is one more buffer after the inputs; EPILOGUE: the same as a LOOP kernel over all of it.
 // SMALL_LOOP: a whole while (see emit_small.c): inputs are the leaves of its state, outputs those
 // that it changes, and output o may overwrite its leaf of the state.
 typedef enum hsc_kernel_kind {
@@ -50,7 +50,7 @@ typedef struct hsc_kernel_plan {
   double code_size;          // estimate, in operations
   int64_t partial_elements;  // results of one part
   int64_t scratch_bytes;     // of all parts' results
-  // [output_count] where an output's parts lie in scratch: buffers behind the outputs
+  // [output_count] where an output's parts lie in scratch: buffers after the outputs
   int64_t partial_offset[64];
 } hsc_kernel_plan;
 

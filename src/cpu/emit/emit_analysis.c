@@ -32,7 +32,7 @@ hsc_affine hsc__emit_space_index(const hsc_emitter *e, const hsc_emit_space *spa
   return index;
 }
 
-// Cuts the part behind iv `symbol` into (size / inner, inner); false when there is no room.
+// Cuts the part after iv `symbol` into (size / inner, inner); false when there is no room.
 static bool cut(hsc_emitter *e, hsc_emit_space *space, int32_t symbol, int64_t inner) {
   int iv = 0;
   if (e->iv_count + 1 > HSC_EMIT_MAX_LOOPS)

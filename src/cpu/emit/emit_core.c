@@ -619,7 +619,7 @@ void hsc__emit_close(
 }
 
 // Code that runs when `condition` (made at `level`) holds: it goes to level + 1, and what it
-// computes is forgotten behind it.
+// computes is forgotten after it.
 hsc_emit_open_if hsc__emit_open_if(hsc_emitter *e, int level, hsc_lv condition) {
   hsc_emit_open_if open = {.level = level, .condition = condition};
   open.inner = hsc_ll.AppendBasicBlockInContext(e->context, e->function, "");

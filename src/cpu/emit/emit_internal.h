@@ -93,7 +93,7 @@ enum { HSC_EMIT_MEMO_BUCKETS = 256, HSC_EMIT_CACHE = 128 };
 struct hsc_emitter {
   const hsc_instr *instr;
   const hsc_computation *body;  // of a fusion, else NULL
-  // of an output fusion: read from the buffer behind the inputs; else NULL
+  // of an output fusion: read from the buffer after the inputs; else NULL
   const hsc_instr *product;
   const hsc_cpu_isa *isa;
   hsc_arena *arena;               // scratch
@@ -192,7 +192,7 @@ void hsc__emit_store(
 
 // Loops. open: makes loop number `loop` current at level loop + 1, with the counter running from
 // begin to end in steps; the phi's for carried values are made by the caller between open and
-// close. close: ends it; code of the outer level goes on behind it.
+// close. close: ends it; code of the outer level goes on after it.
 typedef struct hsc_emit_open_loop {
   LLVMBasicBlockRef from, head;
   hsc_lv counter, step, end;

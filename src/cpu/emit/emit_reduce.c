@@ -395,7 +395,7 @@ static hsc_emit_value load_value(context *cx, const target *from, int output) {
 
 typedef struct accumulators {
   hsc_emit_value wide[MAX_UNROLL][MAX_ACCUMULATORS];  // vectors
-  // scalars: of the elements behind the last whole vector
+  // scalars: of the elements after the last whole vector
   hsc_emit_value one[MAX_ACCUMULATORS];
   int unroll;  // 0 = no vectors
   bool tail;
@@ -477,7 +477,7 @@ static hsc_status *row_vectors(
   }
   list_parts(cx, a, next);
   hsc__emit_close(e, &open, phis, next, count);
-  // Behind the loop the values are those of its last trip.
+  // After the loop the values are those of its last trip.
   unlist_parts(cx, a, next, level);
   hsc__emit_forget_lanes(e);
   e->lanes = 1;

@@ -74,7 +74,7 @@ hsc_emit_value hsc__small_join(hsc_small *s,
                                int64_t b_count,
                                const int32_t *map,
                                int64_t elements);
-// Values of `each` elements one behind the other.
+// Values of `each` elements one after the other.
 hsc_emit_value hsc__small_line_up(hsc_small *s,
                                   const hsc_emit_value *parts,
                                   int count,

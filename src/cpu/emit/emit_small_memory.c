@@ -1,7 +1,7 @@
 // emit_small_memory.c - values of small loops in memory (see emit_small.h): arrays that a loop
 // reads and writes slices of, such as what a scan runs along and what it makes.
 //
-// Loads and stores stand at the level of the code that asks for them, in its order. A value in
+// Loads and stores are at the level of the code that asks for them, in its order. A value in
 // memory may only be used while it is the newest version of its place, so that order is right.
 #include "cpu/emit/emit_small.h"
 
@@ -132,7 +132,7 @@ static hsc_status *window_of(const hsc_instr *instr,
   return NULL;
 }
 
-// Where run number `r` begins behind the window's start, in elements.
+// Where run number `r` begins after the window's start, in elements.
 static int64_t run_offset(const window *w, int64_t r) {
   int64_t linear = r * w->run;
   int64_t offset = 0;

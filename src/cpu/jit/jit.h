@@ -38,7 +38,7 @@ HSC_MUST_USE hsc_status *hsc_cpu_jit_create(const hsc_cpu_isa *isa,
                                             hsc_cpu_jit **out_jit);
 void hsc_cpu_jit_destroy(hsc_cpu_jit *jit);  // NULL is fine; all units must be gone
 // Finds or compiles each kernel. codegen_ns and link_ns are added to. Thread-safe. Errors leave no
-// references behind.
+// references after.
 HSC_MUST_USE hsc_status *hsc_cpu_jit_compile(hsc_cpu_jit *jit,
                                              hsc_cpu_pool *pool,
                                              hsc_cpu_jit_kernel *kernels,

@@ -96,7 +96,7 @@ static hsc_status *execute_in_mode(hsc_cpu_executable *executable,
       executable->device, (size_t)executable->temp_bytes + worker_bytes + table_bytes, &block));
   if (executable->temp_bytes)
     hsc_cpu_memory_note(block.memory, executable->temp_bytes, -1, executable);
-  // Behind the temporaries lie the threads' scratch and the table of bases.
+  // After the temporaries lie the threads' scratch and the table of bases.
   uint8_t *scratch = (uint8_t *)block.memory + executable->temp_bytes;
   uint8_t **bases = (uint8_t **)(scratch + worker_bytes);
   bases[HSC_CPU_BASE_TEMP] = block.memory;

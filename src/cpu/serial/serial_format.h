@@ -54,7 +54,7 @@ typedef struct hsc_serial_header {
   uint32_t version;
   uint32_t header_bytes;
   uint64_t total_bytes;
-  hsc_hash128 checksum;                // of the fields above and all bytes behind it
+  hsc_hash128 checksum;                // of the fields above and all bytes after it
   char build[HSC_SERIAL_BUILD_BYTES];  // hsc_build_id of the writer
   uint32_t features[HSC_CPU_FEATURE_WORDS];
   int32_t isa_level;

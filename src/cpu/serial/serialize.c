@@ -140,7 +140,7 @@ static void fill_header(writer *w, const hsc_cpu_executable *e) {
     h->compile_ns = e->compile_ns;
 }
 
-// Of all that is behind the checksum; version and size of the header come in as its seed, the size
+// Of all that is after the checksum; version and size of the header come in as its seed, the size
 // of the whole by itself.
 static hsc_hash128 checksum_of(const char *bytes, size_t size) {
   size_t from = offsetof(hsc_serial_header, build);
@@ -198,7 +198,7 @@ hsc_status *hsc__serial_open(hsc_view bytes, hsc_serial_header *out_header) {
   if (bytes.size < least || h->total_bytes != bytes.size)
     return HSC_ERR(DATA_LOSS,
                    "serialized executable: %zu bytes, where its header says %llu: cut off, or "
-                   "something is behind it",
+                   "something is after it",
                    bytes.size, (unsigned long long)h->total_bytes);
   hsc_hash128 checksum = checksum_of(bytes.data, bytes.size);
   if (checksum.low != h->checksum.low || checksum.high != h->checksum.high)

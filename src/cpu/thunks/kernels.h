@@ -24,7 +24,7 @@ bool hsc__cpu_is_small_loop(const hsc_cpu_isa *isa, const hsc_instr *loop);
 // Trips of the outermost loop per call, for the device's threads.
 int64_t hsc__cpu_chunk(const hsc_cpu_compiler *compiler, const hsc_kernel_plan *plan);
 
-// What stands behind a product in its fusion, for products that end with code of their own
+// What is after a product in its fusion, for products that end with code of their own
 // (contraction, convolution).
 typedef struct hsc_cpu_epilogue {
   // panel by panel as the product makes them; else over the whole result

@@ -12,7 +12,7 @@ typedef struct complex_double {
 } z128;
 
 // Lines that are transformed at once: neighbours along the inner dimensions, or, where a line's
-// elements are neighbours themselves, lines one behind the other.
+// elements are neighbours themselves, lines one after the other.
 static int64_t lines_at_once(const hsc_fft_pass *pass) {
   int64_t most = pass->inner > 1 ? pass->inner : pass->outer;
   return most < HSC_FFT_LINES ? most : HSC_FFT_LINES;

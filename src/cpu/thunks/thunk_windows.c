@@ -424,15 +424,15 @@ static void select_lanes(const windows_run *r,
 }
 #undef KEEP
 
-// Where the kept element of a lane stands in the operand.
+// Where the kept element of a lane is in the operand.
 static inline int64_t place_of(const hsc_windows *w, const kept *k, int64_t lane) {
   int64_t offset = k->offsets[k->which[lane]];
   return w->direct ? offset + lane
                    : offset + lane / w->run * w->last.stride * w->last.in_stride + lane % w->run;
 }
 
-// Lanes' sources are combined into the result where the kept elements stand. Lanes of one call
-// stand at different places, or go one by one.
+// Lanes' sources are combined into the result where the kept elements are. Lanes of one call
+// are at different places, or go one by one.
 static void scatter_lanes(
     const windows_run *r, const kept *k, int64_t count, const char *source, bool distinct) {
   const hsc_windows *w = r->w;

@@ -6,7 +6,7 @@
 //   AutotuningLogs   every candidate of each product, failures too:
 //      logs { fusion_name: ".." results { .. failure { kind: WRONG_RESULT .. } } .. }
 //
-// A dot's algorithm stands in gemm { algorithm }, a convolution's in algorithm { algo_id }.
+// A dot's algorithm is in gemm { algorithm }, a convolution's in algorithm { algo_id }.
 // Everything read lives in the arena.
 // Sources: xla/autotuning.proto, xla/autotune_results.proto (version 3),
 // xla/tsl/protobuf/dnn.proto.
@@ -32,7 +32,7 @@ typedef struct hsc_autotune_result {
   hsc_autotune_failure failure;
   const char *message;  // of a failure; NULL = none
   int64_t reference;    // WRONG_RESULT: the algorithm that it was compared with
-  // REDZONE_MODIFIED: offset of the first byte behind the block's start; 0 = none
+  // REDZONE_MODIFIED: offset of the first byte after the block's start; 0 = none
   int64_t buffer_address;
 } hsc_autotune_result;
 

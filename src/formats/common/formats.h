@@ -40,7 +40,7 @@ typedef struct hsc_write_options {
 HSC_MUST_USE hsc_status *hsc_program_read(hsc_view bytes,
                                           const char *path,
                                           hsc_module **out_module);
-// The same for so many partitions as who compiles it says (0 = as the program says): MLIR's
+// The same for N partitions as who compiles it says (0 = as the program says): MLIR's
 // shardings are brought to one partition's program by them.
 HSC_MUST_USE hsc_status *hsc_program_read_for(hsc_view bytes,
                                               const char *path,

@@ -184,7 +184,7 @@ static hsc_status *fields(parser *p, char close, int depth, const hsc_textproto 
     } else {
       skip(p);
       if (!colon && (p->at == p->end || (*p->at != '{' && *p->at != '<')))
-        return fail(p, "expected : behind %.*s", (int)name.size, name.data);
+        return fail(p, "expected : after %.*s", (int)name.size, name.data);
       HSC_TRY(add(p, name, line, &last, out_first, depth));
     }
     if (!take(p, ','))

@@ -2,7 +2,7 @@
 //
 //   results { device: "x" result { gemm { algorithm: 2 } run_time { nanos: 1500 } } }
 //
-// A message is a list of fields in the order in which they stand; a list in brackets, as in algos
+// A message is a list of fields in their order; a list in brackets, as in algos
 // [{ id: 1 }, { id: 2 }], is that many fields of one name. Comments go from # to the end of the
 // line. Fields and decoded texts live in the arena. Source: protobuf's text format specification.
 #pragma once
@@ -14,10 +14,10 @@
 typedef struct hsc_textproto hsc_textproto;
 struct hsc_textproto {
   hsc_view name;
-  // a text without its quotes and escapes, or a number or name as it stands; empty of a message
+  // a text without its quotes and escapes, or a number or name as it is; empty of a message
   hsc_view value;
   bool is_text, is_message;
-  int32_t line;                // where the name stands
+  int32_t line;                // where the name is
   const hsc_textproto *first;  // of a message: its fields; NULL = none
   const hsc_textproto *next;
 };

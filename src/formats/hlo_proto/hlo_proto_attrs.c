@@ -292,7 +292,7 @@ static const char *fusion_kind_text(int v) {
   return hsc__fusion_kind_text((hsc_fusion_kind)v);
 }
 
-// Without TRANSPOSE_INVALID, which stands first in the proto.
+// Without TRANSPOSE_INVALID, which is first in the proto.
 static hsc_status *read_triangular(hsc_view bytes, hsc_attr *attr) {
   hsc_wire in = hsc_wire_of(bytes);
   for (hsc_wire_field f; hsc_wire_next(&in, &f);) {

@@ -1,4 +1,4 @@
-// hlo_proto_literal.c - LiteralProto, both ways. Its values stand in the order of the literal's
+// hlo_proto_literal.c - LiteralProto, both ways. Its values are in the order of the literal's
 // layout; ours are row-major.
 #include "formats/hlo_proto/hlo_proto_internal.h"
 
@@ -97,7 +97,7 @@ static void store_varint(uint8_t *out, size_t size, uint64_t value) {
   }
 }
 
-// All values of the field, in the order in which they stand, into `out`. Counts also what does not
+// All values of the field, in order, into `out`. Counts also what does not
 // fit.
 static hsc_status *gather_values(
     hsc_view bytes, hsc_type type, uint8_t *out, size_t capacity, size_t *out_count) {

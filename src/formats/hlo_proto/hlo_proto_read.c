@@ -2,7 +2,7 @@
 // HloSnapshot.
 //
 // Two walks: the first makes the computations and knows their ids, the second fills them. Within a
-// computation operands stand before their users. Ids of the proto are mapped to instructions; our
+// computation operands are before their users. Ids of the proto are mapped to instructions; our
 // ids count from 0. What the IR has no place for is kept as text, and fields that are not known
 // here by their bytes, as proto_fields="hex of the fields".
 #include "formats/hlo_proto/hlo_proto_internal.h"
@@ -659,10 +659,10 @@ static hsc_status *apply_sequence(reader *r,
     it = id_get(r, sequence->v[i]);
     if (!it || it->index)
       return HSC_ERR(DATA_LOSS, "HloScheduleProto: the id %" PRId64 " in the schedule of '%s' %s",
-                     sequence->v[i], computation->name, it ? "stands twice" : "is unknown");
+                     sequence->v[i], computation->name, it ? "is twice" : "is unknown");
     for (int k = 0; k < it->operand_count; k++)
       if (!it->operands[k]->index)
-        return HSC_ERR(DATA_LOSS, "HloScheduleProto: '%s' stands before its operand '%s'", it->name,
+        return HSC_ERR(DATA_LOSS, "HloScheduleProto: '%s' is before its operand '%s'", it->name,
                        it->operands[k]->name);
     it->index = 1;
     hsc__computation_append(computation, it);

@@ -163,7 +163,7 @@ static bool check_operand_shape(hsc__hlo_parser *p,
   return false;
 }
 
-// "#1" behind `name`, whose instruction is `tuple`: the get-tuple-element that it stands for, which
+// "#1" after `name`, whose instruction is `tuple`: the get-tuple-element that it stands for, which
 // is made where it is first named. The same text later in the computation is the same instruction.
 static bool parse_element(hsc__hlo_parser *p,
                           hsc_view *name,
@@ -172,7 +172,7 @@ static bool parse_element(hsc__hlo_parser *p,
   const char *at = p->p++;
   int64_t index;
   if (*p->p < '0' || *p->p > '9')
-    return hsc__hlo_expected(p, "the index of a tuple's element behind '#'");
+    return hsc__hlo_expected(p, "the index of a tuple's element after '#'");
   if (!hsc__hlo_int(p, &index))
     return false;
   name->size = (size_t)(p->p - name->data);
@@ -813,7 +813,7 @@ static bool parse_text(hsc__hlo_parser *p) {
   p->module->entry = p->entry ? p->entry : last;
   if (!resolve_called(p))
     return false;
-  // A computation that is called before it is defined, or that stands in an instruction, may be out
+  // A computation that is called before it is defined, or that is in an instruction, may be out
   // of order.
   if ((p->called_fixups.count || p->has_inline) &&
       !hsc__hlo_take_status(p, p->end, hsc__module_order(p->module)))

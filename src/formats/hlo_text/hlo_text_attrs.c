@@ -507,7 +507,7 @@ static bool parse_metadata(hsc__hlo_parser *p, const hsc_metadata **out_metadata
     while (i < HSC_COUNT_OF(fields) && !hsc_view_equals_text(word, fields[i].text))
       i++;
     if (i == HSC_COUNT_OF(fields)) {
-      // One value: a string, a braced list or a word. Kept as it stands.
+      // One value: a string, a braced list or a word. Kept as it is.
       hsc__hlo_skip_space(p);
       const char *at = p->p;
       if (*at == '{') {

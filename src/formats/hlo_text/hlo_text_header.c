@@ -1,4 +1,4 @@
-// hlo_text_header.c - the first line of HLO text and the tables behind it:
+// hlo_text_header.c - the first line of HLO text and the tables after it:
 //
 //   HloModule name, is_scheduled=true, entry_computation_layout={(f32[2]{0})->f32[2]{0}},
 //   input_output_alias={ {}: (0, {}, may-alias) }
@@ -118,7 +118,7 @@ hsc_status *hsc_hlo_text_parse_entry_layout(hsc_arena *arena,
   return status ? status : hsc_arena_status(arena);
 }
 
-// Kept as text; read once to find mistakes where they stand.
+// Kept as text; read once to find mistakes where they are.
 static bool parse_entry_layout(hsc__hlo_parser *p) {
   hsc_shape result;
   hsc__hlo_skip_space(p);
@@ -211,7 +211,7 @@ static bool parse_fields(hsc__hlo_parser *p,
       i++;
     if (i == count)
       return hsc__hlo_error(p, word.data,
-                            "unknown field '%.*s'; the first of those that may stand here is '%s'",
+                            "unknown field '%.*s'; the first of those that may be here is '%s'",
                             (int)word.size, word.data, names[0]);
     if (!hsc__hlo_int32(p, &fields[i]))
       return false;

@@ -37,7 +37,7 @@ typedef struct hsc__metadata_slot {
 typedef struct hsc__fixup {
   hsc_instr *instr;
   int32_t slot;    // operand or called index; control: index in control_predecessors
-  const char *at;  // where the name stands in the text copy
+  const char *at;  // where the name is in the text copy
   hsc_view name;
   const hsc_shape *shape;  // operand shape given in the text; NULL = none
   bool control;
@@ -76,7 +76,7 @@ typedef struct hsc__hlo_parser {
   bool order_broken;          // an operand of this computation is defined after its use
   hsc_map *computations;      // name in the text -> hsc_computation
   hsc_computation *entry;
-  bool has_inline;  // computations that stand in instructions
+  bool has_inline;  // computations that are in instructions
 
   hsc_instr **scratch_instrs;  // operands while an instruction is read; a stack
   size_t scratch_count, scratch_capacity;

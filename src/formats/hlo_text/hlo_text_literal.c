@@ -2,7 +2,7 @@
 // (1, 2) for complex, ( {1}, 2 ) for tuples.
 //
 // Braces must match the dimensions. XLA leaves them out for some shapes with a dimension of size 1
-// or 0, so what is checked is the number of values and, where braces stand, their depth.
+// or 0, so what is checked is the number of values and, where braces are, their depth.
 #include "formats/hlo_text/hlo_text_internal.h"
 
 #include <math.h>

@@ -2,7 +2,7 @@
 // of mlir_ir.h.
 //
 // Container: magic, version, producer, sections (strings, dialects and operation names, attributes
-// and types behind a table of sizes, operations, properties). Attributes and types are decoded when
+// and types after a table of sizes, operations, properties). Attributes and types are decoded when
 // something asks for them, once. No length is believed before it is compared with what is left of
 // its section; nesting is bounded; tables are as large as the bytes that describe them allow.
 // Source: mlir/docs/BytecodeFormat.md; VHLO's encodings: stablehlo/dialect/VhloBytecode.cpp

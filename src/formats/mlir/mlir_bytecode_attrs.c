@@ -410,7 +410,7 @@ static void decode_sdy_attr(hsc__bc_reader *r, hsc__bc_cursor *c, hsc__mlir_attr
       if (code != 6)
         read_attr_list(r, c, &unreduced);
       attr->integer = unreduced.count;
-      if (unreduced.count && !r->status) {  // behind the dimensions, where `count` does not reach
+      if (unreduced.count && !r->status) {  // after the dimensions, where `count` does not reach
         hsc__mlir_attr **list = hsc__bc_make(r, sizeof *list, (size_t)attr->count + 1);
         hsc__mlir_attr *last = hsc__bc_make(r, sizeof *last, 1);
         if (r->status)

@@ -215,7 +215,7 @@ static void read_op_properties(hsc__bc_reader *r,
   // The module's: its name and visibility, both optional.
   bool optional = !strcmp(name->dialect, "builtin") && !strcmp(name->name, "module");
   const char *attrs = optional ? "sym_name sym_visibility" : name->attrs;
-  // a list of attributes; they are told apart by what they are
+  // a list of attributes; they are distinguished by what they are
   if (!strcmp(name->dialect, "sdy")) {
     hsc__mlir_named list[8];
     int count = 0;

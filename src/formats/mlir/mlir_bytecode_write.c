@@ -739,7 +739,7 @@ static void refuse_attr(writer *w, const hsc__mlir_op *op, hsc_view name) {
   keep(w, HSC_ERR(INTERNAL, "%s has no attribute %s", op->written_name, what));
 }
 
-// Writes the attributes; gives the bits of the mask, and the numbers to write behind the location.
+// Writes the attributes; gives the bits of the mask, and the numbers to write after the location.
 static int put_attrs(
     writer *w, const hsc__mlir_op *op, int row, uint64_t *out_dict, uint64_t *out_properties) {
   hsc_bytes entries = {0};
@@ -823,7 +823,7 @@ static void put_region(writer *w, hsc_bytes *out, hsc__mlir_block *block, uint64
   put_block(w, out, block, base, next - base);
 }
 
-// `end` is the number behind the values that are visible: those of inner regions begin there.
+// `end` is the number after the values that are visible: those of inner regions begin there.
 static void put_op(writer *w, hsc_bytes *out, hsc__mlir_op *op, uint64_t end) {
   char name[64];
   uint64_t dict = 0;

@@ -105,7 +105,7 @@ typedef struct hsc__mlir_block {
 
 struct hsc__mlir_op {
   const char *name;            // normalised
-  const char *written_name;    // as it stood in the input ("vhlo.add_v1"), for messages
+  const char *written_name;    // as it was in the input ("vhlo.add_v1"), for messages
   hsc__mlir_value **operands;  // [operand_count]
   int32_t operand_count;
   hsc__mlir_value *results;  // [result_count]
@@ -147,7 +147,7 @@ HSC_MUST_USE hsc_status *hsc__mlir_text_read_attr(hsc_view text,
 #define HSC__ENTRY_SHAPES "mhlo.entry_shapes"
 // An HLO module as a tree in the arena; strings point into the module. Not everything of HLO has a
 // place: what only helps a compiler is said in *notes (may be NULL), a line each. `chlo` lets
-// operations of CHLO stand as such. Errors: UNIMPLEMENTED at an instruction that StableHLO has no
+// operations of CHLO are as such. Errors: UNIMPLEMENTED at an instruction that StableHLO has no
 // form for, FAILED_PRECONDITION for constants without their values.
 HSC_MUST_USE hsc_status *hsc__stablehlo_export(const hsc_module *module,
                                                bool chlo,
@@ -168,7 +168,7 @@ HSC_MUST_USE hsc_status *hsc__mlir_bytecode_write(hsc__mlir_op *top,
                                                   const char *path,
                                                   hsc_bytes *out);
 
-// The module operation to an HLO module, for so many partitions (0 = what mhlo.num_partitions
+// The module operation to an HLO module, for N partitions (0 = what mhlo.num_partitions
 // says). Consumes the values' scratch fields.
 HSC_MUST_USE hsc_status *hsc__stablehlo_import(hsc__mlir_op *top,
                                                const char *path,

@@ -315,7 +315,7 @@ static void run_form(hsc__mlir_printer *p, const hsc__mlir_op *op, const char *f
       hsc__mlir_print_rest(p, op, true);
       continue;
     }
-    if (c == '?') {  // stands when its attribute does
+    if (c == '?') {  // is when its attribute does
       const char *ahead = form;
       char name[48] = "";
       for (hsc_view next = next_element(&ahead);

@@ -277,7 +277,7 @@ bool hsc__mlir_region(hsc__mlir_parser *p,
   return true;
 }
 
-// Behind the quoted name.
+// After the quoted name.
 static bool generic_op(hsc__mlir_parser *p, hsc__mlir_op *op) {
   size_t start = p->stack.size;
   const hsc__mlir_type *type;
@@ -330,7 +330,7 @@ static bool add_text_attr(hsc__mlir_parser *p, hsc__mlir_op *op, const char *nam
   return hsc__mlir_add_attr(p, op, name, attr);
 }
 
-// {a = b} behind an argument or a result, as a dictionary; an empty one when there is none.
+// {a = b} after an argument or a result, as a dictionary; an empty one when there is none.
 static bool optional_dict(hsc__mlir_parser *p, const hsc__mlir_attr **out) {
   if (hsc__mlir_peek(p, '{'))
     return hsc__mlir_attribute(p, out);
@@ -399,7 +399,7 @@ static bool read_signature(hsc__mlir_parser *p, signature *s) {
   return !list || hsc__mlir_expect(p, ")");
 }
 
-// Behind "func.func".
+// After "func.func".
 static bool func_op(hsc__mlir_parser *p, hsc__mlir_op *op) {
   signature s = {0};
   hsc_view name;
@@ -465,7 +465,7 @@ static bool func_op(hsc__mlir_parser *p, hsc__mlir_op *op) {
   return ok;
 }
 
-// Behind "module".
+// After "module".
 static bool module_op(hsc__mlir_parser *p, hsc__mlir_op *op) {
   hsc_view name;
   if (hsc__mlir_peek(p, '@') &&
@@ -640,7 +640,7 @@ static bool resource_value(hsc__mlir_parser *p, hsc_view name, const char *at, h
   return true;
 }
 
-// Words, colons, braces and strings; the values are strings behind a name.
+// Words, colons, braces and strings; the values are strings after a name.
 static bool resources(hsc__mlir_parser *p) {
   hsc_view name = {0};
   hsc_view text;

@@ -642,7 +642,7 @@ bool hsc__mlir_location(hsc__mlir_parser *p, const hsc__mlir_attr **out) {
 
 // ---- any attribute ------------------------------------------------------------------------------
 
-// A number, with its type behind a colon.
+// A number, with its type after a colon.
 static bool number(hsc__mlir_parser *p, hsc__mlir_attr *attr) {
   const char *at = p->p;
   const char *c = at + (*at == '-');

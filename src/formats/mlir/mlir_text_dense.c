@@ -1,7 +1,7 @@
 // mlir_text_dense.c - dense<...> : tensor<...>: nested lists, one value for all elements (a splat),
 // and bytes as a hexadecimal string.
 //
-// The type stands behind the values, so the values are read when the type is known.
+// The type is after the values, so the values are read when the type is known.
 #include <math.h>
 
 #include "formats/mlir/mlir_text_internal.h"
@@ -191,8 +191,8 @@ static bool resource(hsc__mlir_parser *p, const hsc__mlir_attr **out) {
   if (!attr || !hsc__mlir_suffix(p, "the name of a resource", &name) || !hsc__mlir_expect(p, ">") ||
       !hsc__mlir_expect(p, ":") || !tensor_type(p, attr))
     return false;
-  attr->text = (hsc_view){at, name.size};  // where it stands, for the error when it is missing
-  // A name may stand in several places: they form a list through `elements`.
+  attr->text = (hsc_view){at, name.size};  // where it is, for the error when it is missing
+  // A name may be in several places: they form a list through `elements`.
   const hsc__mlir_attr *before = hsc_map_get(p->resources, name);
   if (before) {
     attr->elements = hsc_arena_copy(p->arena, &before, sizeof before);

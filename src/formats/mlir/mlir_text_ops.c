@@ -62,7 +62,7 @@ static bool real_parts(hsc__mlir_parser *p, const hsc__mlir_type *type, type_poi
   return true;
 }
 
-// The types behind the colon, by the name of the directive.
+// The types after the colon, by the name of the directive.
 static bool types_of(hsc__mlir_parser *p, hsc__mlir_op *op, hsc_view directive) {
   type_pointer type, second;
   bool optional =

@@ -101,7 +101,7 @@ static bool sharding(hsc__mlir_parser *p, const hsc__mlir_attr **out) {
     if (!hsc__mlir_expect(p, "=") || !hsc__mlir_expect(p, "{") || !axes(p, list, NULL))
       return false;
   }
-  // stands behind the dimensions, where `count` does not reach
+  // is after the dimensions, where `count` does not reach
   if (unreduced && unreduced->count) {
     const hsc__mlir_attr *one = unreduced;
     if (!hsc__mlir_push(p, &one, sizeof one))

@@ -188,7 +188,7 @@ static bool type_list(hsc__mlir_parser *p, const char *close, int *count) {
     if (!hsc__mlir_type_parse(p, &type) || !hsc__mlir_push(p, &type, sizeof type))
       return false;
     ++*count;
-    // Names and attributes of arguments stand in declarations only; function types have none.
+    // Names and attributes of arguments are in declarations only; function types have none.
   } while (hsc__mlir_accept(p, ','));
   return hsc__mlir_expect(p, close);
 }

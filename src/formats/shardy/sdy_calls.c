@@ -3,7 +3,7 @@
 // A call for whole arrays runs on one device, and its results go to the others. A call for parts
 // runs on each device with the parts that the values come in by propagation, as
 // jax.debug.print(..., partitioned=True) means it. A call that looks at a sharding
-// (jax.debug.inspect_array_sharding) is told in XLA's text how its operand is cut, and needs no
+// (jax.debug.inspect_array_sharding) is reported in XLA's text how its operand is cut, and needs no
 // operand then. In other computations than the entry values are whole, in manual ones they are
 // parts already.
 #include "formats/shardy/sdy_internal.h"

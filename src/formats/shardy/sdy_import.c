@@ -414,7 +414,7 @@ void hsc__sdy_settle_groups(hsc__importer *im) {
   im->sdy->groups_are_settled = true;
 }
 
-// The entry's constraints stand where its builder is at work.
+// The entry's constraints are where its builder is at work.
 void hsc__sdy_begin_entry(hsc__importer *im, const hsc_builder *b) {
   if (im->sdy)
     im->sdy->entry = b->computation;
@@ -718,7 +718,7 @@ hsc_status *hsc__sdy_clean(hsc__importer *im) {
     HSC_TRY(hsc_instr_replace_uses(copy, copy->operands[0]));
     hsc_instr_remove(copy);
   }
-  // whatever stands there by now
+  // whatever is there by now
   if (im->module->entry->root->op != HSC_OP_PARAMETER)
     im->module->entry->root->sharding = result_sharding;
   HSC_FOR_EACH_COMPUTATION (im->module, computation)

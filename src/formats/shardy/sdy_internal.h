@@ -6,7 +6,7 @@
 // Attributes of Shardy's own encoding are arrays whose `column` is the number of the encoding.
 // Axes: STRING (`integer` = size in a mesh; an element = only a part of the axis). Mesh: axes;
 // `data` = device ids as int64. Dimension: axes; `integer` = closed. Sharding: dimensions; `text` =
-// mesh, `integer` = how many axes are unreduced, which stand as one more element behind the
+// mesh, `integer` = how many axes are unreduced, which are as one more element after the
 // dimensions.
 enum {
   HSC__SDY_MANUAL_AXES = 0,

@@ -359,7 +359,7 @@ static hsc_status *check_convolution(const hsc__importer *im, const hsc__mlir_op
   return check_precision(im, op);
 }
 
-// "{1,0}" of an alias; moves *at behind it. -1 when it is none.
+// "{1,0}" of an alias; moves *at after it. -1 when it is none.
 static int alias_path(const char **at, const char *end, int64_t *path, int most) {
   int count = 0;
   if (*at == end || **at != '{')

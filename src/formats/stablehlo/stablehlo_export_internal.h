@@ -27,7 +27,7 @@ typedef struct hsc__export_block {  // being filled
 typedef struct hsc__exporter {
   const hsc_module *module;
   hsc_arena *arena;  // of the tree
-  // operations of CHLO may stand as such; else custom calls of XLA that mean them
+  // operations of CHLO may be as such; else custom calls of XLA that mean them
   bool chlo;
   hsc_bytes *notes;  // what MLIR has no place for, a line each; may be NULL
   uint64_t noted;    // bits of what was said

@@ -611,7 +611,7 @@ hsc_status *hsc__import_function_by_name(hsc__importer *im,
   return NULL;
 }
 
-// In a program for several partitions calls stand in line, so that what is known of parts goes
+// In a program for several partitions calls are in line, so that what is known of parts goes
 // through them.
 static hsc_status *import_inline(hsc__importer *im,
                                  hsc_builder *b,
@@ -720,7 +720,7 @@ static int kind_of_name(const char *name) {
   return hsc__import_row(name);
 }
 
-// Where in im->known it stands what operations of this name are.
+// Where in im->known it is what operations of this name are.
 static int place_of(hsc__importer *im, const hsc__mlir_op *op) {
   int place = (int)(((uintptr_t)op->name >> 4) % HSC__KNOWN_NAMES);
   if (im->known[place].name != op->name) {
@@ -1119,7 +1119,7 @@ static hsc_status *import_argument_attrs(hsc__importer *im, const hsc__mlir_op *
   return NULL;
 }
 
-// The operation that gives a result of the entry, behind marks of sharding; NULL for an argument.
+// The operation that gives a result of the entry, after marks of sharding; NULL for an argument.
 static const hsc__mlir_op *giver_of(const hsc__mlir_op *main_op, int result) {
   const hsc__mlir_block *block = main_op->region_count ? main_op->regions[0] : NULL;
   const hsc__mlir_op *end = block && block->op_count ? block->ops[block->op_count - 1] : NULL;

@@ -17,7 +17,7 @@ typedef struct hsc__importer {
   } known[HSC__KNOWN_NAMES];  // what operation names were found to be (stablehlo_import.c)
   int depth;
   int partition_count;  // mhlo.num_partitions
-  int64_t inlined;      // operations of calls that stand in line
+  int64_t inlined;      // operations of calls that are in line
   // meshes and parts of arrays (sdy_import.c); NULL = the program has no mesh
   struct hsc__sdy *sdy;
 } hsc__importer;

@@ -1010,7 +1010,7 @@ void hsc__import_dict_text(const hsc__mlir_attr *attr, hsc_bytes *out) {
     dict_text(attr, out, 0);
 }
 
-// What the target gets, and the same as HLO text shows it: an object as it stands, anything else in
+// What the target gets, and the same as HLO text shows it: an object as it is, anything else in
 // quotes.
 static hsc_status *set_backend_config(frame *f, hsc_view text) {
   if (text.size == 0)
@@ -1205,7 +1205,7 @@ static void append_piece(hsc_bytes *out, const char *text) {
   hsc_bytes_append_text(out, text);
 }
 
-// The value of a frontend attribute: a string as it stands, others as MLIR writes them.
+// The value of a frontend attribute: a string as it is, others as MLIR writes them.
 static void append_frontend(hsc_bytes *out, hsc_view name, const hsc__mlir_attr *value) {
   hsc_bytes text = {0};
   if (value->kind == HSC_MLIR_STRING)

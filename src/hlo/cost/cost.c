@@ -208,7 +208,7 @@ static double parameter_read_bytes(const hsc_instr *value, int depth) {
   bool read_whole = false;
   for (int i = 0; i < value->user_count && depth < MAX_DEPTH; i++) {
     const hsc_instr *user = value->users[i];
-    bool again = false;  // a user that names the value twice stands in the list twice
+    bool again = false;  // a user that names the value twice is in the list twice
     for (int j = 0; j < i && !again; j++)
       again = value->users[j] == user;
     if (again)

@@ -203,7 +203,7 @@ static hsc_status *run_function(hsc__eval *cx,
 typedef struct scheduled {
   const hsc_instr *instr;
   int32_t *operands;  // [operand_count] slots
-  // [operand_count]; true when the value is read later, or stands earlier in the list too. It gets
+  // [operand_count]; true when the value is read later, or is earlier in the list too. It gets
   // an extra
   //   reference while the op runs, so that "one reference" means "the op may overwrite it".
   bool *read_again;

@@ -112,7 +112,7 @@ hsc_status *hsc__eval_collective(hsc__eval *cx,
 }
 
 // all-reduce-start gives what all-reduce gives. The other starts give (operands, results,
-// contexts...); with one operand it stands there itself.
+// contexts...); with one operand it is there itself.
 hsc_status *hsc__eval_collective_start(hsc__eval *cx,
                                        const hsc_instr *instr,
                                        hsc__value **operands,

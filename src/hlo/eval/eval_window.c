@@ -228,7 +228,7 @@ static hsc_status *run_pair(
 }
 
 // For each element of the source: walk its window, keep the first element unless select(kept, next)
-// is false, and combine the source into the result where the kept one stands.
+// is false, and combine the source into the result where the kept one is.
 hsc_status *hsc__eval_select_and_scatter(hsc__eval *cx,
                                          const hsc_instr *instr,
                                          hsc__value **operands,

@@ -3,7 +3,7 @@
 // Of the start indices, dimension index_vector_dim holds the coordinates (index_vector_dim == rank:
 // an implied last dimension of size 1); the others are batch dimensions of the result. What remains
 // of a slice after dropping collapsed and batching dimensions are the offset dimensions;
-// offset_dims says where they stand in the result, the batch dimensions fill the rest in order.
+// offset_dims says where they are in the result, the batch dimensions fill the rest in order.
 #include "hlo/infer/infer_internal.h"
 
 static bool is_sorted(hsc_dims dims) {

@@ -7,7 +7,7 @@
 
 enum { MAX_CALL_DEPTH = 512 };  // of computations: what walks calls recursively may count on it
 
-// Points a status at an instruction: where it stood in the text, its own text, its computation.
+// Points a status at an instruction: where it was in the text, its own text, its computation.
 static hsc_status *at_instr(hsc_status *status, const hsc_instr *instr) {
   if (!status)
     return NULL;

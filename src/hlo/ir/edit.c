@@ -112,7 +112,7 @@ hsc_status *hsc_instr_replace_uses(hsc_instr *instr, hsc_instr *replacement) {
       continue;
     }
     hsc__user_add(replacement, user);
-    // entries of one user stand together as a rule; its operands are done
+    // entries of one user are together as a rule; its operands are done
     if (user == last)
       continue;
     last = user;

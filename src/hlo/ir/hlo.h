@@ -429,7 +429,7 @@ struct hsc_instr {
   const char *backend_config;
   // unknown attributes, raw "key=value, key=value"; NULL = none. Never dropped.
   const char *extra_attributes;
-  int32_t line, column;  // where it stood in the text it came from; 0 = unknown
+  int32_t line, column;  // where it was in the text it came from; 0 = unknown
   int32_t index;         // scratch number for the pass or emitter that is running
   void *scratch;         // scratch pointer, likewise
 };

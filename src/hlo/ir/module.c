@@ -51,7 +51,7 @@ static bool is_name_char(char c) {
   return legal[(unsigned char)c];
 }
 
-// "add.12" is "add" with the number 12. Returns the size of what stands before the dot, the whole
+// "add.12" is "add" with the number 12. Returns the size of what is before the dot, the whole
 // size when there is no number.
 static size_t root_size(const char *name, size_t size) {
   size_t at = size;
@@ -258,7 +258,7 @@ typedef struct sorter {
   size_t depth, capacity;
   hsc_computation **order;  // [limit]
   int count, limit;
-  // with numbers in `index`: something is called that stands behind its caller
+  // with numbers in `index`: something is called that is after its caller
   bool numbered, disordered;
 } sorter;
 
@@ -342,7 +342,7 @@ hsc_status *hsc_module_sort(hsc_module *module) {
   reach.order = buffer;
   s.order = buffer + count + 1;
 
-  // First what the entry reaches, then those in the order in which they stand, each after what it
+  // First what the entry reaches, then those in their order, each after what it
   // calls: a sorted module stays as it is.
   for (int i = 0; i < count; i++)
     module->computations[i]->index = i;

@@ -69,7 +69,7 @@ static void put_aliases(const hsc_module *module, hsc_bytes *out) {
   }
 }
 
-// Where raw header attributes stand: before the entry layout, between it and the counts, or at the
+// Where raw header attributes are: before the entry layout, between it and the counts, or at the
 // end.
 static int place_of(hsc_view key) {
   if (hsc_view_equals_text(key, "alias_passthrough_params"))

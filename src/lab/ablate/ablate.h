@@ -42,10 +42,10 @@ typedef struct hsc_ablate_options {
   double half_width;
   double budget_s;  // timing ends after this long; 0 = no limit
   // of the whole command, on hsc_now_ns: what is not done by then is left out, and no job goes on
-  // behind it; 0 = none
+  // after it; 0 = none
   int64_t deadline_ns;
   bool pairs;     // also two at a time, of those that mattered
-  int pair_most;  // of at most so many passes
+  int pair_most;  // of at most N passes
   // slowdowns that are marked, shares, the smaller first; 0 = 0.01 and 0.05
   double highlight[2];
   double margin;           // of "same": effects inside 1 / (1 + margin) .. 1 + margin; 0.01

@@ -20,7 +20,7 @@ typedef struct ablate_variant {
   const char *disable;    // value of xla_disable_hlo_passes; "" = nothing
   int first, second;      // of a pair: the variants that it is made of
   hsc_outcome outcome;    // of the compile
-  const char *code;       // of an error, "INTERNAL"; NULL = none told
+  const char *code;       // of an error, "INTERNAL"; NULL = none reported
   char *message, *where;  // why not; "file.cc:123" of a failed check
   json_t *answer;         // the describe job's; NULL when it failed
   hsc_optimized facts;    // of the optimised program

@@ -294,7 +294,7 @@ static const char *baseline_class(const ablate_timing *t) {
 }
 
 // The median over programs of the half width that was reached; most is what the worst of those that
-// cannot be told still needs.
+// cannot be determined still needs.
 static double reached(const ablate_timing *t, double *out_more) {
   const ablate_run *run = t->run;
   double *widths = hsc_alloc((size_t)(run->variant_count + 1) * sizeof(double));

@@ -83,7 +83,7 @@ static void take_cells(ablate_timing *t,
   double *variant = hsc_json_doubles(json_object_get(series, names[1]), &nv);
   double *block = hsc_json_doubles(json_object_get(series, names[2]), &nb);
   double *turn = hsc_alloc((n + 1) * sizeof(double));
-  for (size_t i = 0; turn && i < n && n == nv && n == nb;) {  // a turn's iterations stand together
+  for (size_t i = 0; turn && i < n && n == nv && n == nb;) {  // a turn's iterations are together
     size_t count = 0;
     size_t at = i;
     for (; i < n && variant[i] == variant[at] && block[i] == block[at]; i++)
@@ -229,7 +229,7 @@ static json_t *effect_json(const ablate_timing *t, int which, int variant, const
   return out;
 }
 
-// All effects of one kind of time. *out_open: how many can still not be told.
+// All effects of one kind of time. *out_open: how many cannot be determined yet.
 static hsc_status *judge(ablate_timing *t, int which, int *out_open) {
   ablate_run *run = t->run;
   int placebos = 0;
@@ -353,8 +353,8 @@ hsc_status *hsc__ablate_time(ablate_run *run) {
       t.total[k][i] = t.base[k][i] = NAN;
   }
   int64_t start = hsc_now_ns() - (int64_t)(t.spent_s * 1e9);
-  const char *ended = "every effect was told";
-  // At least the number of processes that was asked for; more while something cannot be told, up to
+  const char *ended = "every effect was reported";
+  // At least the number of processes that was asked for; more while something cannot be determined, up to
   // four times as many, while the budget lasts.
   for (int process = 0; process < MOST_PROCESSES; process++) {
     if (hsc__ablate_stopped(run))

@@ -69,7 +69,7 @@ static hsc_status *list_passes(hsc__blame *b) {
   if (must_stop(failed))
     return failed;
   if (failed)
-    gap(b, "the passes of the compile", why ? why : "they are not told");
+    gap(b, "the passes of the compile", why ? why : "they are not reported");
   hsc_status_free(failed);
   return hsc_arena_status(b->arena);
 }
@@ -273,7 +273,7 @@ static void take_pass(hsc__blame *b, const char *pass, const char *pipeline, int
   b->run = run;
 }
 
-// What the stages say: a pass, or the code behind the last one.
+// What the stages say: a pass, or the code after the last one.
 static void read_stages(hsc__blame *b) {
   json_t *first = json_object_get(b->stages, "first");
   if (b->stages) {
@@ -315,7 +315,7 @@ static hsc_status *say(hsc__blame *b, const char *what) {
                        what);
       break;
     default:
-      hsc_bytes_printf(&b->headline, "cannot be told who is at fault: %s", what);
+      hsc_bytes_printf(&b->headline, "it is unknown who is at fault: %s", what);
   }
   return hsc_bytes_status(&b->headline);
 }
@@ -336,7 +336,7 @@ hsc_status *hsc__blame_wrong(hsc__blame *b) {
     gap(b, "the executable", "the device only compiles: what its code computes was not seen");
     b->has_symptom = false;
     hsc_bytes_printf(
-        &b->headline, "%s; the code behind them was not run, the device only compiles",
+        &b->headline, "%s; the code after them was not run, the device only compiles",
         whole ? "every stage agrees with the reference" : "the stages cannot all be compared");
     return hsc_bytes_status(&b->headline);
   }
@@ -349,9 +349,9 @@ hsc_status *hsc__blame_wrong(hsc__blame *b) {
       b->bound);
   HSC_TRY(hsc_arena_status(b->arena));
   if (b->verdict == HSC__BLAME_FRONT_END)
-    what = "what stands there is not the program that it was given";
+    what = "what is there is not the program that it was given";
   if (only_compiles)
-    what = "the stage behind it computes other numbers";
+    what = "the stage after it computes other numbers";
   return say(b, what);
 }
 
@@ -449,7 +449,8 @@ hsc_status *hsc__blame_cost(hsc__blame *b) {
   b->runs = 1;
   if (!known) {
     gap(b, "what it costs", "it cannot be measured on both devices");
-    hsc_bytes_printf(&b->headline, "cannot be told: %s cannot be measured on both devices", name);
+    hsc_bytes_printf(&b->headline, "cannot be determined: %s cannot be measured on both devices",
+                     name);
     return hsc_bytes_status(&b->headline);
   }
   b->shows = shows;

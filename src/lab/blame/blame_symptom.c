@@ -104,7 +104,7 @@ static double bound_of(const hsc__blame *b, json_t *row, size_t output) {
   return bound;
 }
 
-// Times its bound that an output is off; infinite where NaN stands on one side only.
+// Times its bound that an output is off; infinite where NaN is on one side only.
 static double share_of(double seen, double bound, int64_t nans) {
   if (nans > 0)
     return INFINITY;
@@ -263,7 +263,7 @@ static void take_symptom(hsc__blame *b, hsc_symptom_kind kind) {
 static hsc_status *cannot_tell(hsc__blame *b, const char *name, const char *reason) {
   b->verdict = HSC__BLAME_UNKNOWN;
   hsc_agreement_gap(b->agreement, json_pack("{s:s}", "check", name), name, reason);
-  hsc_bytes_printf(&b->headline, "cannot be told: %s: %s", name, reason);
+  hsc_bytes_printf(&b->headline, "cannot be determined: %s: %s", name, reason);
   return hsc_bytes_status(&b->headline);
 }
 

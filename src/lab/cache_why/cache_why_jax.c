@@ -25,7 +25,7 @@ static const char *const causes[][2] = {
      "XLA_FLAGS, LIBTPU_INIT_ARGS or a --xla argument; the rows \"XLA flag\" say which"},
     {"compile_options",
      "device count and assignment, options of jit, or the directory of the cache itself, which "
-     "stands in XLA's options: jax_persistent_cache_enable_xla_caches=none leaves it out"},
+     "is in XLA's options: jax_persistent_cache_enable_xla_caches=none leaves it out"},
     {"accelerator_config", "another kind or number of devices"},
     {"compression", "zstandard is installed in one environment and not in the other"},
     {"custom_hook", "the hook of cache_key.custom_hook gave another text"},

@@ -93,7 +93,7 @@ void hsc__conform_round_trip(hsc_conform *c, int number) {
   for (size_t i = 0; i < bytes; i++)
     EXPECT(c, in[i] == out[i], "byte %zu of %zu went in as %d and came back as %d", i, bytes, in[i],
            out[i]);
-  EXPECT(c, out[bytes] == 0xee, "it wrote behind the %zu bytes of the array", bytes);
+  EXPECT(c, out[bytes] == 0xee, "it wrote past the %zu bytes of the array", bytes);
   hsc__conform_buffer_free(c, buffer);
 }
 
@@ -313,7 +313,7 @@ void hsc__conform_buffer_small_dst(hsc_conform *c, int number) {
   if (!args.src || !REFUSED(c, PJRT_Buffer_ToHostBuffer, &args, "8 bytes of room for 16"))
     return;
   for (size_t i = 8; i < sizeof room; i++)
-    EXPECT(c, room[i] == 0xee, "it wrote behind the room");
+    EXPECT(c, room[i] == 0xee, "it wrote past the room");
 }
 
 static bool delete_buffer(hsc_conform *c, PJRT_Buffer *buffer) {

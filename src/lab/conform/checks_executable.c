@@ -296,7 +296,7 @@ void hsc__conform_executable_optimized(hsc_conform *c, int number) {
     return;
   for (int i = 0; i < 16; i++)
     EXPECT(c, program.code[size + (size_t)i] == 0x5a,
-           "it wrote behind the %zu bytes that it asked for", size);
+           "it wrote past the %zu bytes that it asked for", size);
 }
 
 void hsc__conform_executable_options(hsc_conform *c, int number) {

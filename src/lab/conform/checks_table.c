@@ -122,7 +122,7 @@ void hsc__conform_short_struct_name(int number, char out_text[64]) {
   snprintf(out_text, 64, "%s", hsc_pjrt_function_get(sizes[number].function)->name);
 }
 
-// The struct lies at the end of a page that nothing follows, so that whoever reads behind
+// The struct lies at the end of a page that nothing follows, so that whoever reads past
 // struct_size meets the check's end.
 void hsc__conform_short_struct(hsc_conform *c, int number) {
   size_t page = (size_t)sysconf(_SC_PAGESIZE);
@@ -272,8 +272,7 @@ void hsc__conform_newer_struct(hsc_conform *c, int number) {
   if (c->api->pjrt_api_version.minor_version > PJRT_API_MINOR)
     return;
   for (int i = 0; i < MORE; i++)
-    EXPECT(c, args.bytes[g->bytes + (size_t)i] == MARK, "it wrote %d bytes behind its struct",
-           i + 1);
+    EXPECT(c, args.bytes[g->bytes + (size_t)i] == MARK, "it wrote %d bytes past its struct", i + 1);
 }
 
 int hsc__conform_steady_getter_count(void) {

@@ -3,7 +3,7 @@
 //
 // hsc_conform_run starts `hloscope conform --serve` as a child, which loads the plugin and goes
 // through the checks of conform.def. A check that crashes or hangs takes that child with it; the
-// next child goes on behind it. The plugin is never loaded here.
+// next child goes on after it. The plugin is never loaded here.
 #pragma once
 
 #include "base/core/bytes.h"

@@ -13,7 +13,7 @@ typedef struct conform_field {
   size_t offset, bytes;     // in the struct
 } conform_field;
 
-// The fields behind struct_size and extension_start, at most `room`; stops where a type's size is
+// The fields after struct_size and extension_start, at most `room`; stops where a type's size is
 // not known. Returns how many.
 size_t hsc__conform_fields(hsc_pjrt_function function, conform_field *out, size_t room);
 // The value of a field in a struct of arguments; 32-bit numbers with their sign.

@@ -246,12 +246,12 @@ static hsc_status *split_name(const hsc_device_row *row,
   if (at && !hsc_release_is_one(at + 1))
     return hsc_status_hint(
         HSC_ERR(INVALID_ARGUMENT, "%s: '%s' is not a version", spec->text, at + 1),
-        "a release stands behind the @: xla-cpu@0.7.1");
+        "a release is after the @: xla-cpu@0.7.1");
   return hsc_arena_status(arena);
 }
 
 // What people call a device elsewhere, and what they mean here. A word that is near to a device's
-// name by its letters alone ("gpu", "cpu") must stand here.
+// name by its letters alone ("gpu", "cpu") must be here.
 static const char *const OTHER_NAMES[][2] = {
     {"gpu", "cuda:h100' (or another target; no GPU is needed) or 'cuda"},
     {"nvidia", "cuda:h100' (or another target; no GPU is needed) or 'cuda"},

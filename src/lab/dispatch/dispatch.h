@@ -15,7 +15,7 @@ typedef struct hsc_dispatch {
   // The number of the next task, -1 when there is none left. Called without the lock, by any
   // thread, and may wait. NULL: 0 up to count - 1, in order.
   int64_t (*next)(void *user);
-  // Does one task. *slot is the thread's own, NULL at first. The first error ends the whole, behind
+  // Does one task. *slot is the thread's own, NULL at first. The first error ends the whole, after
   // the tasks that run.
   hsc_status *(*task)(void *user, void **slot, int64_t number);
   // Frees what a thread kept; called once a thread, with a slot that may be NULL.

@@ -2,7 +2,7 @@
 //
 // A program's verdict, the worst first: wrong (numbers differ, or it fails), slower (run time,
 // compile time or memory beyond the margin), unknown (something that was to be compared was not, or
-// a time cannot be told apart from noise), faster, same.
+// a time cannot be distinguished from noise), faster, same.
 #include "lab/gate/gate_internal.h"
 
 #include <math.h>
@@ -123,7 +123,7 @@ static void take_change(findings *f, bool turns, const char *what, const hsc_gat
     say(f, &f->faster, "%s %+.1f %% [%+.1f, %+.1f]", what, percent, 100 * (c->ratio.low - 1),
         100 * (c->ratio.high - 1));
   if (c->verdict == HSC_VERDICT_CANNOT_TELL)
-    say(f, &f->unknown, "%s cannot be told from noise [%+.1f, %+.1f] %%%s", what,
+    say(f, &f->unknown, "%s cannot be distinguished from noise [%+.1f, %+.1f] %%%s", what,
         100 * (c->ratio.low - 1), 100 * (c->ratio.high - 1),
         turns ? "" : " (--against takes turns, which can tell)");
 }

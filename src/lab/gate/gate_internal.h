@@ -11,10 +11,10 @@ enum { HSC__GATE_LOOKS = 3, HSC__GATE_MOST = 192, HSC__GATE_KEPT_ELEMENTS = 4096
 typedef struct hsc__gate_seen {
   double run_s[HSC__GATE_MOST], compile_s[HSC__GATE_MOST];
   size_t run_count, compile_count;
-  double memory_bytes;  // NaN = not told
+  double memory_bytes;  // NaN = not reported
   json_t *outputs;      // of the first process, as the baseline keeps them; NULL = it cannot run
   json_t *moved;        // outputs on inputs that are moved by their last place; NULL = not asked
-  json_t *structure;    // {"instructions", "fusions"}, null where it is not told
+  json_t *structure;    // {"instructions", "fusions"}, null where it is not reported
   char *fingerprint;    // of the program
   char *failure;        // why it does not run or compile; NULL = it does
 } hsc__gate_seen;

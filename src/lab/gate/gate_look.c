@@ -152,7 +152,7 @@ static hsc_status *compare_one(
       hsc_is_rounding(moved_rows, row, 0))
     finding = HSC_FINDING_ROUNDING;
   if (status) {
-    // it is told above
+    // it is reported above
   } else if (word && (kept == elements || finding == HSC_FINDING_DIFFERENT)) {
     hsc_agreement_compared(agreement, name, finding);
   } else {

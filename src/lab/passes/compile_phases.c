@@ -30,7 +30,7 @@ struct hsc_phase_stretches {
   size_t count, capacity;
   // main: the line with the longest event that is of a phase, or holds one that is
   int line_count, main_line;
-  // first: the origin of the first line, from which all times are told
+  // first: the origin of the first line, from which all times are reported
   int64_t longest_ps, first_ns;
 };
 
@@ -141,7 +141,7 @@ static hsc_status *add_waiting(
     hsc_map *map, const stretch *others, size_t count, int64_t from, int64_t to, hsc_arena *arena) {
   size_t low = 0;
   size_t high = count;
-  while (low < high) {  // the first that starts at or behind `to`
+  while (low < high) {  // the first that starts at or after `to`
     size_t middle = (low + high) / 2;
     if (others[middle].start_ps < to)
       low = middle + 1;

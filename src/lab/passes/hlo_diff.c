@@ -67,7 +67,7 @@ static void match_names(side *left, side *right, const hsc_module *right_module)
   }
 }
 
-// Equal keys are matched in the order in which they stand. Buckets are chains through `next`, by
+// Equal keys are matched in their order. Buckets are chains through `next`, by
 // the key's low bits.
 static hsc_status *match_keys(side *left,
                               side *right,
@@ -80,7 +80,7 @@ static hsc_status *match_keys(side *left,
   int32_t *heads = HSC_NEW_ARRAY(arena, int32_t, size);
   int32_t *next = HSC_NEW_ARRAY(arena, int32_t, right->count + 1);
   HSC_TRY(hsc_arena_status(arena));
-  for (int32_t j = right->count - 1; j >= 0; j--) {  // from the end, so that chains stand in order
+  for (int32_t j = right->count - 1; j >= 0; j--) {  // from the end, so that chains are in order
     if (right->match[j] >= 0 || right->all[j]->op == HSC_OP_PARAMETER)
       continue;
     uint32_t bucket = (uint32_t)(right_keys[j] ^ right_keys[j] >> 32) & (size - 1);
@@ -148,7 +148,7 @@ static void add_rows(hsc_diff *diff, const side *left, const side *right, bool *
       continue;
     }
     const hsc_instr *l = left->all[right->match[j]];
-    // Removed ones that stood just before its left side.
+    // Removed ones that were just before its left side.
     int32_t first = l->index;
     while (first > 0 && left->all[first - 1]->parent == l->parent && left->match[first - 1] < 0 &&
            !shown[first - 1])

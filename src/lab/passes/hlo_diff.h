@@ -4,7 +4,7 @@
 // Instructions are matched by identity, not by lines of text: first by name and op (compilers keep
 // names over passes), then by what an instruction does and where in the user's program it comes
 // from (op, shape, attributes, op_name), then by structure (the whole expression below it). What is
-// left was added or removed. A matched instruction that now stands in a computation that a fusion
+// left was added or removed. A matched instruction that now is in a computation that a fusion
 // calls was fused.
 //
 //   hsc_diff diff;
@@ -34,14 +34,14 @@ typedef struct hsc_diff_row {
   hsc_diff_state state;
   const hsc_instr *left, *right;  // NULL where it is not
   // of changed, fused, moved: "shape", "layout", "attributes", "operands", or "" (only where it
-  // stands)
+  // is)
   const char *what;
   const hsc_instr *into;  // of fused: the fusion; else NULL
 } hsc_diff_row;
 
 typedef struct hsc_diff {
   const hsc_module *left, *right;  // borrowed
-  // [row_count], in the order of the right module, removed ones where they stood
+  // [row_count], in the order of the right module, removed ones where they were
   hsc_diff_row *rows;
   size_t row_count;
   int64_t counts[HSC_DIFF_STATES];

@@ -581,7 +581,7 @@ static bool is_mixed(const hsc_instr *instr) {
 
 // Lines in place of `line`, the text of `instr`: converts of its operands, the operation, the
 // convert to its type. False where that would be no valid HLO either, or where it is valid as it
-// stands (a dot may widen).
+// is (a dot may widen).
 static bool rewrite_mixed(const hsc_instr *instr, hsc_view line, hsc_bytes *out) {
   hsc_arena *arena;
   hsc_shape inferred;

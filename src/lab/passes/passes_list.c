@@ -93,7 +93,7 @@ void hsc_pass_list_nest(hsc_pass_list *list) {
     }
     while (depth > 0 && strcmp(open[depth], row.pipeline) != 0)
       depth--;
-    if (depth < 0 || strcmp(open[depth], row.pipeline) != 0) {  // its start was not told
+    if (depth < 0 || strcmp(open[depth], row.pipeline) != 0) {  // its start was not reported
       depth = 0;
       open[0] = row.pipeline;
       starts[runs] = (hsc_pipeline_start){row.pipeline, 0};
@@ -228,7 +228,7 @@ static json_t *row_json(const hsc_pass_row *row, size_t number) {
 }
 
 // One object a start of a pipeline, with no passes where it had none to run. The rows of a pipeline
-// that goes on behind a nested one are in one object with those before it.
+// that goes on after a nested one are in one object with those before it.
 hsc_status *hsc_pass_list_json(const hsc_pass_list *list,
                                const char *program,
                                const char *device,
@@ -289,7 +289,7 @@ static hsc_status *read_phases(const char *directory, hsc_pass_list *list) {
   return status;
 }
 
-// What a profile has behind the metadata's last pass.
+// What a profile has after the metadata's last pass.
 static hsc_status *read_tail(const char *path, hsc_pass_list *list) {
   hsc_pass_list profile;
   size_t before = list->row_count;
@@ -303,7 +303,7 @@ static hsc_status *read_tail(const char *path, hsc_pass_list *list) {
   return status;
 }
 
-// A profile tells XLA:CPU's passes, and on XLA:GPU those behind scheduling, which its metadata
+// A profile tells XLA:CPU's passes, and on XLA:GPU those after scheduling, which its metadata
 // lacks. The TPU's metadata has all of them.
 static hsc_status *wants_profile(hsc_lab_worker *worker,
                                  const hsc_passes_collect_options *o,

@@ -3,7 +3,7 @@
 //
 // Three sources, whichever the device has: the module metadata file of XLA's compilers (and ours),
 // an XSpace of the compile, and the numbered dumps of the HLO after each pass that changed it. They
-// are told by hsc_passes_collect; each reader is a function of its own, so that files of other
+// are given by hsc_passes_collect; each reader is a function of its own, so that files of other
 // people can be read too. Everything lies in the list's arena.
 #pragma once
 
@@ -18,15 +18,15 @@ typedef struct hsc_pass_row {
   int depth;  // of the pipeline, 0 = the outermost
   // which start of a pipeline this belongs to, from 0: hsc_pass_list.starts
   int pipeline_run;
-  const char *module;   // that the pipeline says it runs on; NULL = not told
-  int line;             // of a profile: which of its lines (threads) it stands on, from 0
+  const char *module;   // that the pipeline says it runs on; NULL = not reported
+  int line;             // of a profile: which of its lines (threads) it is on, from 0
   bool nested;          // a pipeline run as a pass: its time is that of the rows inside
   int changed;          // 1, 0; -1 = not known
   int64_t start_ns;     // any origin
   int64_t duration_ns;  // -1 = not known
   // -1 = not known
   int64_t instructions_before, instructions_after, fusions_before, fusions_after, rewrites;
-  const char *dump;  // file with the HLO behind it; NULL = none
+  const char *dump;  // file with the HLO after it; NULL = none
   // of a phase that is no pass (buffer-assignment), "values 12, allocations 4": cannot be switched
   // off; NULL = a pass
   const char *counts;
@@ -81,7 +81,7 @@ HSC_MUST_USE hsc_status *hsc_pass_list_read_metadata(hsc_view text,
 // An XSpace of a compile: events of HLO pass pipelines (stat _src names hlo_pass_pipeline.cc) and
 // their children. DATA_LOSS for malformed bytes.
 HSC_MUST_USE hsc_status *hsc_pass_list_read_xspace(hsc_view bytes, hsc_pass_list *list);
-// XLA:GPU's module metadata ends before scheduling: what `profile`, of the same compile, has behind
+// XLA:GPU's module metadata ends before scheduling: what `profile`, of the same compile, has after
 // the list's last row on the same thread and module is appended; nothing where it does not have
 // that row. Before hsc_pass_list_nest: the "pipeline-start" rows of both must still be there.
 HSC_MUST_USE hsc_status *hsc_pass_list_append_tail(hsc_pass_list *list,
@@ -112,13 +112,13 @@ typedef struct hsc_passes_collect_options {
   size_t transform_count;
   json_t *overrides;    // further compile options, an object; NULL = none. Borrowed.
   const char *scratch;  // a directory for the dumps, which stay there
-  // also on devices that have module metadata: what is behind the passes is in a profile only
+  // also on devices that have module metadata: what is after the passes is in a profile only
   bool profile;
   bool dumps;  // HLO after each pass: counts, and `changed` where only dumps tell
   // dumps for counts only: without the instructions' metadata, which is half of the text
   bool bare;
   bool as_proto;        // dumps with all constants (HloProto) instead of text
-  const char *pass_re;  // with dumps: only behind passes that match; NULL = all
+  const char *pass_re;  // with dumps: only after passes that match; NULL = all
   int64_t limit_ns;
 } hsc_passes_collect_options;
 // Compiles once in the worker and reads what it left. Errors: what the compile came to;

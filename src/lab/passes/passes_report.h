@@ -12,7 +12,7 @@
 #include "base/core/bytes.h"
 #include "base/core/status.h"
 
-// list: document of docs/schemas/passes_list.json. Pipelines yellow, with their passes behind them:
+// list: document of docs/schemas/passes_list.json. Pipelines yellow, with their passes after them:
 // blue where they changed the program, pale where not.
 void hsc_svg_call_order(const json_t *list, hsc_bytes *out);
 void hsc_svg_call_counts(const json_t *list, hsc_bytes *out);

@@ -344,7 +344,7 @@ static const char *pipeline_name(hsc_view name, hsc_arena *arena, const char **o
   return hsc_arena_strndup(arena, name.data, cut);
 }
 
-// Events of one thread, sorted: a stack of what is open; what stands directly in a pipeline is a
+// Events of one thread, sorted: a stack of what is open; what is directly in a pipeline is a
 // pass.
 static hsc_status *add_line(const compile_event *events, size_t count, hsc_pass_list *list) {
   enum { DEEPEST = 64 };

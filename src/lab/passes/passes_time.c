@@ -393,7 +393,7 @@ hsc_status *hsc_passes_time(const hsc_passes_time_options *o,
   item_list *const lists[] = {&m.t.total, &m.t.phases, &m.t.pipelines, &m.t.passes, &m.t.threads};
   hsc_status *status = NULL;
   *out_result = NULL;
-  // What a compiler is at stands in its log, which is kept: the last lines name the pass that it
+  // What a compiler is at is in its log, which is kept: the last lines name the pass that it
   // never came back from.
   setenv("TF_CPP_VMODULE", "hlo_pass_pipeline=1", 0);
   setenv("TF_CPP_MIN_LOG_LEVEL", "0", 0);

@@ -148,7 +148,7 @@ hsc_status *hsc__validate_judge(hsc_validation *v, json_t *rows, json_t *stage, 
   return NULL;
 }
 
-// The first pass may be a small one: a later pass that moves the numbers much further is told as
+// The first pass may be a small one: a later pass that moves the numbers much further is reported as
 // well.
 static void note_jump(hsc_validation *v, json_t *stage) {
   const char *verdict = json_string_value(json_object_get(stage, "verdict"));
@@ -323,7 +323,7 @@ static hsc_status *take_stage(hsc_validation *v,
   hsc_status *status = hsc_arena_status(arena);
   json_array_append_new(v->stages, stage);
   if (!status && !dump)
-    reason = "no HLO was dumped behind it";
+    reason = "no HLO was dumped after it";
   if (!status && dump)
     status = lower_stage(v, dump, number, arena, &path, &lowered, &unknown);
   json_object_set_new(stage, "lowered", json_integer(lowered));
@@ -367,7 +367,7 @@ done:
 }
 
 // What has HLO is a stage. A pass that says that it changed the program and left none is seen in
-// the next stage, which holds its change too; where there is none behind it, it is a stage that
+// the next stage, which holds its change too; where there is none after it, it is a stage that
 // nobody sees.
 static bool is_stage(const hsc_pass_list *list, size_t number) {
   const hsc_pass_row *row = &list->rows[number];
@@ -409,7 +409,7 @@ static hsc_status *take_stages(hsc_validation *v, const hsc_pass_list *list) {
   return NULL;
 }
 
-// The whole result, when every stage was told.
+// The whole result, when every stage was reported.
 static hsc_status *finish(hsc_validation *v, const char *final_text, json_t *result) {
   const hsc_validate_options *o = v->options;
   HSC_TRY(hsc_agreement_into(v->agreement, result));

@@ -135,7 +135,7 @@ static hsc_status *look_below(hsc_validation *v, json_t *stage, json_t *made, hs
   if (v->last_outputs)
     HSC_TRY(differ(v, v->last_outputs, made, arena, &from_last));
   if (v->first || !from_last)
-    return NULL;  // a stage had it before: it is told there
+    return NULL;  // a stage had it before: it is reported there
   const char *pass =
       v->last_outputs ? "code generation" : "code generation, or a stage that was not compared";
   json_t *first = json_pack("{s:n, s:s, s:s, s:n, s:s, s:b}", "run", "pipeline", "below HLO",

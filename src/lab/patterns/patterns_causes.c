@@ -58,7 +58,7 @@ static bool explain_from_outside(json_t *record, double excess, hsc_bytes *out) 
     append_time(out, "ready to run, but others had the processor, ", queued);
   } else if (pressure >= 0.5 * excess) {
     append_time(out, "pressure: somebody on the machine waited for a processor for ", pressure);
-    return false;  // somebody need not be this process: the phases are told as well
+    return false;  // somebody need not be this process: the phases are reported as well
   }
   return out->size > 0;
 }

@@ -468,7 +468,8 @@ static void what_syncs_cost(const patterns_run *run, json_t *result, json_t *que
         time_text(hsc_stats_median(a, fits), fitted), fits, told_apart);
   else if (fits)
     put(&text,
-        " In the fit over k executions and s synchronisations their cost cannot be told from zero "
+        " In the fit over k executions and s synchronisations their cost cannot be distinguished "
+        "from zero "
         "on any of %zu loops.",
         fits);
   if (refused)

@@ -36,7 +36,7 @@ typedef struct pattern_config {
   json_t **trials, **colds;                                             // [run->trials]
   hsc_sampling sampling;                                                // levels: run, trial
   double typical_ns;                                                    // of one run, for planning
-  // runs behind the two recorded ones of the first trials, which are the pilot
+  // runs after the two recorded ones of the first trials, which are the pilot
   int64_t series_count;
   int failures;  // tasks that failed so far
   // why it was given up; NULL = it was not
@@ -100,7 +100,7 @@ double *hsc__patterns_totals(const patterns_run *run,
                              int which,
                              size_t *out_count,
                              size_t *out_trials);
-// All runs behind the recorded ones, trial after trial; block_sizes [run->trials] may be NULL.
+// All runs after the recorded ones, trial after trial; block_sizes [run->trials] may be NULL.
 double *hsc__patterns_runs(const patterns_run *run,
                            const pattern_config *config,
                            size_t *out_count,

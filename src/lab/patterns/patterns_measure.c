@@ -11,7 +11,7 @@
 enum {
   START_COUNT = 6,   // processes started for the phases of a start: the least with an interval
   SYNC_COUNT = 200,  // synchronisations in the baseline
-  SERIES_MOST = 40,  // runs behind the two recorded ones of a trial of the pilot, at most
+  SERIES_MOST = 40,  // runs after the two recorded ones of a trial of the pilot, at most
   PILOT_TRIALS = 3,
   MODEL_REPEATS = 5,  // at least, MODEL_REPEATS_MOST at most
   MODEL_REPEATS_MOST = 25,

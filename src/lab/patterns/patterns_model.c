@@ -369,7 +369,7 @@ hsc_status *hsc__patterns_model(patterns_run *run, json_t *result) {
     json_t *model = json_object();
     hsc_status *status =
         fit_config(run, &run->configs[i], init, idle_s, model, &compile[i], &per_run[i]);
-    if (status) {  // a fit that cannot be made is told, the rest stands
+    if (status) {  // a fit that cannot be made is reported, the rest is
       json_object_set_new(model, "error", json_string(hsc_status_message(status)));
       hsc_status_free(status);
     }

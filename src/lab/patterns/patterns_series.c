@@ -199,7 +199,7 @@ static const char *cause_text(hsc_arena *arena, outlier_kind kind, json_t *trial
   return text;
 }
 
-// Outliers among the runs behind the recorded ones: how many, of what cause, and the worst by name.
+// Outliers among the runs after the recorded ones: how many, of what cause, and the worst by name.
 hsc_status *hsc__patterns_series_outliers(const patterns_run *run,
                                           const pattern_config *config,
                                           json_t *out_object) {

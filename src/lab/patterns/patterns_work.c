@@ -1,4 +1,4 @@
-// patterns_work.c - what each configuration does, counted behind everything that is timed.
+// patterns_work.c - what each configuration does, counted after everything that is timed.
 //
 // Two patterns of a graph need not do the same work: a loop that converges runs as often as its
 // slowest input under vmap, and a compiler removes what a loop computes twice. The worker of the

@@ -1,7 +1,7 @@
 // growth.c - measures a program in several sizes, in turns, and fits exponents.
 //
 // A round visits every size: a block of runs (its least processor time is the sample: others only
-// add to it), a compile past every cache, a compile whose passes are told, a block under the
+// add to it), a compile past every cache, a compile whose passes are reported, a block under the
 // profiler. Even rounds go up, odd ones down. Whatever a device cannot do is a reason, once.
 #include <math.h>
 #include <stdlib.h>

@@ -19,7 +19,7 @@ typedef struct hsc_probe_options {
   double limit_s;             // of time, each stage
   size_t memory_limit_bytes;  // of a worker; 0 = none
   double half_width;          // wanted of a stage's run time, as a share of it; 0 = none
-  // of the runs behind a stage's first, which time it; 0 and no half_width = they are not made
+  // of the runs after a stage's first, which time it; 0 and no half_width = they are not made
   double budget_s;
   bool all;              // go on after a failure
   const char *keep_dir;  // the stages' programs are written there; NULL = a scratch directory

@@ -2,7 +2,7 @@
 //
 // Loops and outputs are cut in the module. The batch is cut in its text: the size of the leading
 // dimension of the last parameter is replaced wherever a shape or a slice names it, first only
-// where it stands by itself, then also in products; a copy that does not verify is refused. This is
+// where it is by itself, then also in products; a copy that does not verify is refused. This is
 // a guess about what a number means, which the verifier checks; numbers of such a stage mean
 // nothing, but compilers see a program of the same kind.
 #include <ctype.h>

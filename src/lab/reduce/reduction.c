@@ -165,7 +165,7 @@ static bool is_wanted(const hsc__reducer *r, const hsc_reduce_rule *rule) {
 }
 
 // What makes the program cheap and flat, so that cuts find something to cut: loops end at once, and
-// what is called stands in the entry computation.
+// what is called is in the entry computation.
 static hsc_status *open_up(hsc__reducer *r) {
   const hsc_reduce_rule *inlining = hsc_reduce_rule_get("inline");
   int64_t places = 0;

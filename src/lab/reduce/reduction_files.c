@@ -13,10 +13,11 @@ typedef struct writing {
   const hsc_reduction *reduction;
   const char *base;
   hsc_arena *arena;
-  hsc_module *module;      // as it is written: without numbers of what is gone
-  json_t *data;            // of its inputs, by the files that stay
-  hsc_literal **inputs;    // [parameter_count]
-  hsc_literal **expected;  // [expected_count] on the reference; NULL where that cannot be told
+  hsc_module *module;    // as it is written: without numbers of what is gone
+  json_t *data;          // of its inputs, by the files that stay
+  hsc_literal **inputs;  // [parameter_count]
+  hsc_literal *
+      *expected;  // [expected_count] on the reference; NULL where that cannot be determined
   int expected_count;
   json_t *runs, *files, *input_files;
 } writing;

@@ -51,7 +51,7 @@ hsc_status *hsc_symptom_parse(const char *text, hsc_arena *arena, hsc_symptom *o
     return no_such_symptom(text);
   s.text = hsc_arena_strdup(arena, text);
   if (argument && !*SYMPTOMS[s.kind].argument)
-    return HSC_ERR(INVALID_ARGUMENT, "symptom '%s' takes nothing behind a colon",
+    return HSC_ERR(INVALID_ARGUMENT, "symptom '%s' takes nothing after a colon",
                    SYMPTOMS[s.kind].name);
   if (s.kind == HSC_SYMPTOM_FIRES) {
     if (!argument || !*argument)

@@ -65,7 +65,7 @@ typedef struct hsc_looked_at {
 
 typedef struct hsc_observation {
   bool shows;
-  bool known;       // false: could not be told, and `text` says why; shows is false then
+  bool known;       // false: could not be determined, and `text` says why; shows is false then
   char *text;       // what was seen, in one line; heap
   char *signature;  // CRASH, ERROR: what makes it the same; heap; else NULL
   double value;     // the difference, the factor, seconds or bytes; NaN = none

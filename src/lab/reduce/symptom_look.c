@@ -44,7 +44,7 @@ static bool is_off(json_t *row) {
           !(hsc_json_number(json_object_get(row, "max_abs")) <= limit));
 }
 
-// What a last place of the inputs makes of the outputs; NULL when it cannot be told.
+// What a last place of the inputs makes of the outputs; NULL when it cannot be determined.
 static hsc_status *measure_rounding(hsc_observer *o,
                                     const hsc_looked_at *program,
                                     json_t *outputs,
@@ -231,7 +231,7 @@ static double median_of(json_t *series) {
   return median;
 }
 
-// Seconds of a run or a compile, or bytes; NaN when it cannot be told.
+// Seconds of a run or a compile, or bytes; NaN when it cannot be determined.
 static hsc_status *measure(hsc_observer *o,
                            hsc_lab_worker *worker,
                            const hsc_symptom *symptom,

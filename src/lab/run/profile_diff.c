@@ -22,7 +22,7 @@ static bool same_view(hsc_view a, hsc_view b) {
   return hsc_view_equals(a, b);
 }
 
-// "scope/name:" and "scope/name" are one name: some writers put the type behind a colon.
+// "scope/name:" and "scope/name" are one name: some writers put the type after a colon.
 static hsc_view plain(hsc_view name) {
   while (name.size && name.data[name.size - 1] == ':')
     name.size--;

@@ -18,14 +18,14 @@
 //                     without a heading), Parquet: numeric columns, grouped by texts
 //   bare numbers      one or several in a line; # begins a comment
 // NaN, Infinity and null are samples that are not finite: kept, to be counted by who uses them.
-// Units are told by names that end in _ns, _us, _ms, _s or
+// Units are given by names that end in _ns, _us, _ms, _s or
 // (s) and by Parquet metadata of hloscope; times come out in seconds or nanoseconds.
 #pragma once
 
 #include "base/core/status.h"
 
 typedef struct hsc_sample_series {
-  const char *name, *unit;  // "s", "ns", or as told; "" unknown
+  const char *name, *unit;  // "s", "ns", or as reported; "" unknown
   const char *source;       // the file
   double *samples;
   size_t count;
@@ -56,5 +56,5 @@ HSC_MUST_USE hsc_status *hsc_samples_read(hsc_samples *set,
                                           const hsc_samples_options *options);
 size_t hsc_samples_count(const hsc_samples *set);
 const hsc_sample_series *hsc_samples_at(const hsc_samples *set, size_t i);
-// of the machine, the worst of all files; NULL = not told
+// of the machine, the worst of all files; NULL = not reported
 const char *hsc_samples_grade(const hsc_samples *set);

@@ -52,7 +52,7 @@ static bool grow(hsc__frame_column *c, size_t row) {
 
 hsc_status *hsc__frame_number(hsc__frame *frame, size_t column, double value) {
   hsc__frame_column *c = &frame->columns[column];
-  c->is_decided = c->is_decided || !isnan(value);  // what is empty or NaN may stand in any column
+  c->is_decided = c->is_decided || !isnan(value);  // what is empty or NaN may be in any column
   if (c->is_text) {
     char text[32];
     int length = hsc_format_double(value, text);

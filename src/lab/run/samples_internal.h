@@ -45,7 +45,7 @@ typedef struct hsc__frame {
 HSC_MUST_USE hsc_status *hsc__frame_create(size_t column_count, hsc__frame *out_frame);
 void hsc__frame_deinit(hsc__frame *frame);
 // The cell of the row that is being filled. A column takes the kind of its first cell; false: this
-// text is not a number where numbers stood before.
+// text is not a number where numbers were before.
 HSC_MUST_USE hsc_status *hsc__frame_number(hsc__frame *frame, size_t column, double value);
 HSC_MUST_USE hsc_status *hsc__frame_text(hsc__frame *frame, size_t column, hsc_view text);
 // Series of a frame, as `options` say: a number column is a series each; with one text column

@@ -291,7 +291,7 @@ static hsc_status *compare_by_processes(
     status = hsc_stats_compare_processes(x, nx, y, ny, false, margin, &by);
   hsc_free(x);
   hsc_free(y);
-  // times below zero are no times; the samples' own ratio stands, and claims nothing
+  // times below zero are no times; the samples' own ratio is kept, and claims nothing
   if (status && hsc_status_code(status) == HSC_INVALID_ARGUMENT) {
     hsc_status_free(status);
     status = NULL;
@@ -482,7 +482,7 @@ hsc_status *hsc_stats_document(const hsc_samples *samples,
         notes,
         json_string("intervals hold for runs that were interleaved; runs made one set after "
                     "the other also differ by what the machine did meanwhile; a number whose "
-                    "process is not told (--blocks) counts as one process"));
+                    "process is not reported (--blocks) counts as one process"));
   }
   for (size_t i = 0; all && i < n; i++)
     clean_free(&all[i]);

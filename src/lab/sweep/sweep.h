@@ -51,7 +51,7 @@ typedef struct hsc_sweep_plan_options {
   int placebo_count;        // ablate, time: names of passes that do not exist
   json_t *overrides;        // of every compile; NULL = none. Borrowed
   const char *baseline;     // gate: its file
-  const char *const *more;  // words behind the command of kinds that have one
+  const char *const *more;  // words after the command of kinds that have one
   size_t more_count;
   int64_t repeats;  // of each task, as tasks of their own: 1
   int64_t series;   // run: timed runs
@@ -79,7 +79,7 @@ typedef struct hsc_sweep_task {
   double cost_s;      // expected seconds; above 0
   double limit_s;
   int group;           // tasks of one program on one device take about the same time
-  const json_t *line;  // as it stands in tasks.jsonl
+  const json_t *line;  // as it is in tasks.jsonl
 } hsc_sweep_task;
 
 typedef struct hsc_sweep {

@@ -145,7 +145,7 @@ done:
   return status;
 }
 
-// "a+b" -> "a,b", behind what --option switched off already.
+// "a+b" -> "a,b", after what --option switched off already.
 static hsc_status *overrides_without(const planning *p, const char *off, json_t **out) {
   json_t *given = p->options->overrides;
   json_t *overrides = given ? json_deep_copy(given) : json_object();

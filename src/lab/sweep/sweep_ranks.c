@@ -213,7 +213,7 @@ static json_t *receive_json(const hsc_transport *t, int *out_from) {
   return message ? message : json_object();
 }
 
-// Whether a process of this machine is gone; false where it cannot be told.
+// Whether a process of this machine is gone; false where it cannot be determined.
 static bool is_gone(const json_t *identity, const json_t *own) {
   int pid = (int)json_integer_value(json_object_get(identity, "pid"));
   if (!pid || strcmp(hsc__sweep_text(identity, "host"), hsc__sweep_text(own, "host")) != 0)

@@ -1,6 +1,6 @@
 // sweep_shard.c - the file that one process appends its results to, and reading those of all.
 //
-// One line is one write(2) with O_APPEND, behind which nothing is kept back: what a process wrote
+// One line is one write(2) with O_APPEND, after which nothing is kept back: what a process wrote
 // survives its death by any signal. The line that it died in, if any, has no end and is left out by
 // readers. A power cut may take the last lines of a machine; their tasks are then done again.
 #include "base/core/clock.h"
@@ -18,7 +18,7 @@
 
 // ---- writing ------------------------------------------------------------------------------------
 
-// A process whose files may not grow further is to be told, not ended.
+// A process whose files may not grow further is to be reported, not ended.
 static void hold_off_xfsz(void) {
   signal(SIGXFSZ, SIG_IGN);
 }

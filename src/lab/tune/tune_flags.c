@@ -1,7 +1,7 @@
 // tune_flags.c - reads the options of a compiler out of its library.
 //
 // A FileDescriptorProto (google/protobuf/descriptor.proto) in the data of a library begins with its
-// file's name; its fields come in the order of their numbers, and behind the last one stands
+// file's name; its fields come in the order of their numbers, and after the last one is
 // something else. What cannot be read as a descriptor is no description, and is passed by.
 #include "lab/tune/tune_flags.h"
 

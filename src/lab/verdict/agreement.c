@@ -15,7 +15,7 @@ typedef struct entry {
 
 struct hsc_agreement {
   char *unit;
-  entry *entries;  // [count], in the order in which they were told
+  entry *entries;  // [count], in the order in which they were reported
   size_t count, capacity;
   bool failed;  // an entry was lost for want of memory
 };
@@ -201,7 +201,7 @@ static const char *reason_of(const entry *e) {
   return reason ? reason : "no reason was kept";
 }
 
-// Whether nothing behind the first gap was compared.
+// Whether nothing after the first gap was compared.
 static bool ends_at(const hsc_agreement *agreement, size_t first) {
   for (size_t i = first; i < agreement->count; i++)
     if (!agreement->entries[i].gap)

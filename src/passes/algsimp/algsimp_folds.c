@@ -150,7 +150,7 @@ static hsc_instr *reduce_beside_argmax(hsc_builder *b, hsc_instr *instr, hsc_op 
       continue;
     if (!chooses_first_result(other->called[0], op == HSC_OP_MAXIMUM ? HSC_GT : HSC_LT))
       continue;
-    bool before = false;  // the builder stands at `instr`: what it reads must stand before
+    bool before = false;  // the builder is at `instr`: what it reads must be before
     for (const hsc_instr *at = instr->parent->first; at && at != instr && !before; at = at->next)
       before = at == other;
     if (before)
@@ -289,7 +289,7 @@ static bool adds_up(const hsc_instr *x) {
          hsc__is_simple_reducer(x->called[0], &op) && op == HSC_OP_ADD;
 }
 
-// Dimensions of indices and updates along which two scatters can be put one behind the other; false
+// Dimensions of indices and updates along which two scatters can be put one after the other; false
 // when there is none.
 static bool joining_dims(const hsc_instr *x,
                          const hsc_instr *y,

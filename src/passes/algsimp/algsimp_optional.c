@@ -61,7 +61,7 @@ bool hsc__algsimp_allowed(const hsc_algsimp_options *o, const hsc_instr *instr) 
 
 // ---- dots ---------------------------------------------------------------------------------------
 
-// The operand along the dimensions of the dot's result with the contracting dimensions behind them:
+// The operand along the dimensions of the dot's result with the contracting dimensions after them:
 // batch, left free, right free, contracting.
 static hsc_instr *spread(hsc_builder *b, hsc_instr *dot, int side, hsc_shape shape) {
   const hsc_dot_dims *d = &dot->attr.dot;

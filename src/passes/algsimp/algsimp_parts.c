@@ -28,7 +28,7 @@ static hsc_instr *build_pad(
 
 // ---- joins --------------------------------------------------------------------------------------
 
-// Whether y is cut from the same array as x, right behind it along `dim`, both without gaps.
+// Whether y is cut from the same array as x, right after it along `dim`, both without gaps.
 static bool continues(const hsc_instr *x, const hsc_instr *y, int64_t dim) {
   if (x->op != HSC_OP_SLICE || y->op != HSC_OP_SLICE || x->operands[0] != y->operands[0])
     return false;

@@ -320,7 +320,7 @@ static hsc_instr *rule_concatenate(hsc_builder *b, hsc_instr *instr) {
     return hsc_build_broadcast(b, hsc_build_reshape(b, x, rank, kept), instr->shape,
                                hsc_dims_copy(arena_of(b), rank, dims));
   }
-  // bitcast-converts of all operands move behind
+  // bitcast-converts of all operands move after
   for (int i = 0; i < instr->operand_count; i++) {
     const hsc_instr *y = instr->operands[i];
     if (y->op != HSC_OP_BITCAST_CONVERT || !hsc__has_one_use(y) ||

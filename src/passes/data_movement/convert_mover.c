@@ -1,11 +1,11 @@
-// convert_mover.c - data moves in its narrower type: conversions that lose nothing go behind a
+// convert_mover.c - data moves in its narrower type: conversions that lose nothing go after a
 // movement, conversions that narrow go before it.
 //
 // Movements: reshape, transpose, slice, reverse, concatenate, pad. Legal always: each element is
-// converted once either way; a constant among the operands goes along when it is the same behind a
+// converted once either way; a constant among the operands goes along when it is the same after a
 // conversion to the narrower type and back. Worth it when the conversion has no other reader.
 // Numbers and complex numbers alike. One walk; chains move from round to round. A narrowing
-// conversion stays behind a slice, which leaves less to convert.
+// conversion stays after a slice, which leaves less to convert.
 //
 //   before   w = f32[8,4] convert(f16[8,4] x);  ROOT t = f32[4,8] transpose(w), dimensions={1,0}
 //   after    t = f16[4,8] transpose(x), dimensions={1,0};  ROOT w = f32[4,8] convert(t)
@@ -35,7 +35,7 @@ static bool is_whole(hsc_type type) {
   return hsc_type_is_integral(type) || type == HSC_TYPE_PRED;
 }
 
-// Element i of the constant is the same behind a conversion to the type of `there` (a scalar) and
+// Element i of the constant is the same after a conversion to the type of `there` (a scalar) and
 // back.
 static bool comes_back(const hsc_literal *value, int64_t i, hsc_literal *there) {
   const int64_t exact = (int64_t)1 << 53;

@@ -1,7 +1,7 @@
 // dce.c - dead code elimination: instructions that nothing uses, results of fusions that nothing
 // reads, then computations that nothing calls.
 //
-// Legal for instructions without effects. One backward walk a computation, linear: a user stands
+// Legal for instructions without effects. One backward walk a computation, linear: a user is
 // after what it uses, so when the walk arrives at an instruction all of its dead users are already
 // gone. A fusion of several results keeps those that are read, and what they need.
 //

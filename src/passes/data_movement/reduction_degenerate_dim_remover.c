@@ -1,5 +1,5 @@
 // reduction_degenerate_dim_remover.c - reductions lose their dimensions of size 1, folded or kept:
-// a reshape before and one behind are free.
+// a reshape before and one after are free.
 //
 // Legal always; a reduction of nothing but such dimensions is algsimp's. One walk.
 //

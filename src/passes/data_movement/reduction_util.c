@@ -1,4 +1,4 @@
-// reduction_util.c - reductions of any number of arrays, reshaped before and behind.
+// reduction_util.c - reductions of any number of arrays, reshaped before and after.
 #include "passes/data_movement/reduction_util.h"
 
 bool hsc__reduces(const hsc_instr *reduce, int64_t dim) {

@@ -3,7 +3,7 @@
 //
 // Moves when every operand is the same reshape or transpose of arrays of the same dimensions, or a
 // constant or broadcast scalar, and at least two operands are reshapes that nothing else reads:
-// then there are fewer of them behind it. Legal always. One walk; chains move from round to round.
+// then there are fewer of them after it. Legal always. One walk; chains move from round to round.
 //
 //   before   ROOT s = f32[4,8] add(reshape(f32[32] x), reshape(f32[32] y))
 //   after    s = f32[32] add(x, y);  ROOT r = f32[4,8] reshape(s)

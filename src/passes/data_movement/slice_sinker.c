@@ -85,7 +85,7 @@ static int group_of(hsc_instr *instr, hsc_instr **group, int64_t *out_elements) 
   return count;
 }
 
-// The whole operation goes right behind the last of its sources, before everything in the group.
+// The whole operation goes right after the last of its sources, before everything in the group.
 static hsc_status *sink(hsc_instr *instr, int count, hsc_instr **group) {
   hsc_computation *computation = instr->parent;
   hsc_instr *sources[MAX_OPERANDS];
@@ -111,7 +111,7 @@ static hsc_status *sink(hsc_instr *instr, int count, hsc_instr **group) {
     hsc_instr *replacement = hsc_build_slice(&b, whole, slice->attr.slice.start,
                                              slice->attr.slice.limit, slice->attr.slice.stride);
     HSC_TRY(hsc_builder_finish(&b, NULL, NULL));
-    // Left in place without users: dce's, since the walk may stand on it.
+    // Left in place without users: dce's, since the walk may be on it.
     HSC_TRY(hsc_instr_replace_uses(group[i], replacement));
   }
   return NULL;

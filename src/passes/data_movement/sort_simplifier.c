@@ -98,7 +98,7 @@ hsc_status *hsc__pass_sort_simplifier(hsc_module *module, hsc_pass_context *cx) 
         continue;
       if (!hsc__pass_spend(cx))
         return NULL;
-      // Its readers, which may stand next, are replaced and removed: go on behind the last of what
+      // Its readers, which may be next, are replaced and removed: go on after the last of what
       // this sort still has.
       hsc_instr *before = instr->prev;
       HSC_TRY(shrink(instr, used, count, cx->scratch));

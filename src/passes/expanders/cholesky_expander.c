@@ -1,6 +1,6 @@
 // cholesky_expander.c - Cholesky's factor of stacks of matrices as a loop over columns.
 //
-// Column j of the factor is what is left of column j of the matrix behind the columns before it,
+// Column j of the factor is what is left of column j of the matrix after the columns before it,
 // over the root of its diagonal element. Only the triangle that the operation reads is read. Legal
 // always, to the last bits; n trips of a matrix-vector product. The device has a blocked kernel, so
 // it runs on request.

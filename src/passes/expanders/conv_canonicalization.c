@@ -1,7 +1,7 @@
 // conv_canonicalization.c - convolutions in one order of dimensions: batch, space, features;
 // kernels space, input, output.
 //
-// Operands are transposed before and the result behind. Legal always. The built-in device reads any
+// Operands are transposed before and the result after. Legal always. The built-in device reads any
 // order, so it runs on request. One walk.
 //
 //   before   ROOT c = convolution(f32[1,3,4,4] x, f32[8,3,2,2] w), dim_labels=bf01_oi01->bf01

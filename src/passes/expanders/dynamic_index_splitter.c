@@ -1,7 +1,7 @@
 // dynamic_index_splitter.c - start indices that come as one vector become scalars, one a dimension.
 //
 // Old programs give dynamic-slice and dynamic-update-slice their start indices as one vector;
-// everything behind this pass reads scalars. Legal always. One walk, linear.
+// everything after this pass reads scalars. Legal always. One walk, linear.
 //
 //   before   ROOT d = f32[1,8] dynamic-slice(f32[4,8] x, s32[2] at), dynamic_slice_sizes={1,8}
 //   after    i = s32[] reshape(slice(at, [0:1]));  j = s32[] reshape(slice(at, [1:2]));  ROOT d =

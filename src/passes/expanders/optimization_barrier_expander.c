@@ -1,8 +1,8 @@
 // optimization_barrier_expander.c - once nothing is moved any more, optimization barriers have done
 // their work and go.
 //
-// Legal behind the passes that a barrier holds back; a barrier inside a program that is only looked
-// at would be lost, so it stands late in the pipeline. One walk.
+// Legal after the passes that a barrier holds back; a barrier inside a program that is only looked
+// at would be lost, so it is late in the pipeline. One walk.
 //
 //   before   b = f32[8] opt-barrier(x);  ROOT r = negate(b)
 //   after    ROOT r = negate(x)

@@ -194,7 +194,7 @@ static hsc_instr *three_fry_bits(hsc_builder *b,
     return hsc_build_reshape(b, pairs, shape->rank, shape->dims);
   if (split < 0)
     return hsc_build_reshape(b, as_type(b, words_of(b, pairs, bits, 1), shape->type), 0, NULL);
-  // [half..., 2] with the pair moved behind the split dimension, which it doubles.
+  // [half..., 2] with the pair moved after the split dimension, which it doubles.
   hsc_instr *words = as_type(b, words_of(b, pairs, bits, 2 * count), shape->type);
   memcpy(halves, half, sizeof half);
   halves[shape->rank] = 2;

@@ -87,21 +87,21 @@ static void step(hsc_builder *b, hsc_instr *n, hsc_instr **state, void *user) {
       b, operand, hsc_build_select(b, where, replacement, old), rank, starts);
 }
 
-// `x` with the dimensions of `front` first (one of their product), the others behind in order.
-static hsc_instr *with_front(hsc_builder *b, hsc_instr *x, hsc_dims behind, int64_t skipped) {
+// `x` with the dimensions of `front` first (one of their product), the others after in order.
+static hsc_instr *with_front(hsc_builder *b, hsc_instr *x, hsc_dims trailing, int64_t skipped) {
   int64_t order[HSC_MAX_RANK];
   int64_t dims[HSC_MAX_RANK + 1];
   int64_t n = 1;
   int count = 0;
   int rank = 1;
   for (int i = 0; i < x->shape.rank; i++)
-    if (!contains(behind, i) && i != skipped) {
+    if (!contains(trailing, i) && i != skipped) {
       n *= x->shape.dims[i];
       order[count++] = i;
     }
   dims[0] = n;
   for (int i = 0; i < x->shape.rank; i++)
-    if (contains(behind, i) || i == skipped) {
+    if (contains(trailing, i) || i == skipped) {
       dims[rank++] = x->shape.dims[i];
       order[count++] = i;
     }

@@ -1,6 +1,6 @@
 // triangular_solve_expander.c - solving with triangular matrices as a loop over rows of the result.
 //
-// Row k of the solution is what is left of row k of the right side behind the rows that are solved,
+// Row k of the solution is what is left of row k of the right side after the rows that are solved,
 // over the diagonal element. Solving from the right is solving the transposed system; a transposed
 // matrix has the other triangle. Only the triangle that counts is read. Legal always, to the last
 // bits; n trips of a vector-matrix product. The device has a blocked kernel, so it runs on request.

@@ -202,7 +202,7 @@ static bool should_fuse(const hsc_instr *consumer, const hsc_instr *producer) {
   if (around_one_op && producer->op == HSC_OP_CONSTANT)
     return false;
   if (producer->op == HSC_OP_RESHAPE && !cheap) {
-    // A reshape costs nothing where it is; it is worth fusing only when what is behind it comes
+    // A reshape costs nothing where it is; it is worth fusing only when what is after it comes
     // along.
     const hsc_instr *source = producer->operands[0];
     if (!fusible(source) || source->op == HSC_OP_RESHAPE || source->user_count != 1 ||
@@ -251,7 +251,7 @@ static hsc_instr *next_producer(const hsc_instr *consumer) {
 
 hsc_status *hsc__pass_fusion(hsc_module *module, hsc_pass_context *cx) {
   hsc__mark_embedded(module);
-  int count = module->computation_count;  // fusion bodies are added behind
+  int count = module->computation_count;  // fusion bodies are added after
   for (int i = 0; i < count; i++) {
     hsc_computation *computation = module->computations[i];
     if (hsc__computation_is_embedded(computation))

@@ -294,8 +294,8 @@ hsc_status *hsc__fuse_together(hsc_instr *first, hsc_instr *second, hsc_instr **
       shaped && shape.kind == HSC_FUSION_INPUT ? HSC_FUSION_INPUT : HSC_FUSION_LOOP;
   fusion->index = 0;
   HSC_TRY(replace_by_elements(&b, first, fusion, 0));
-  // What lies between and needs the first one goes behind its elements, in the order in which it
-  // stands.
+  // What lies between and needs the first one goes after its elements, in the order in which it
+  // is.
   hsc__fused_move(moved, moved_count, second);
   HSC_TRY(replace_by_elements(&b, second, fusion, first_count));
   return hsc_builder_finish(&b, NULL, NULL);

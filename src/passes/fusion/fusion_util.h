@@ -1,4 +1,4 @@
-// fusion_util.h - what the passes behind `fusion` share: kernels of several results, and when two
+// fusion_util.h - what the passes after `fusion` share: kernels of several results, and when two
 // kernels may become one.
 #pragma once
 
@@ -32,19 +32,19 @@ bool hsc__fused_shapes_equal(const hsc_fused_shape *a, const hsc_fused_shape *b)
 int hsc__fused_outputs(const hsc_instr *instr);
 
 // Asked for two instructions of one computation, `first` before `second`: may they run at once,
-// where `second` stands? Not when second needs first by a way around; first may be an operand of
+// where `second` is? Not when second needs first by a way around; first may be an operand of
 // second only when `producer`. Looks at up to HSC_FUSED_REACH instructions between the two. Uses
 // the computation's index fields: hsc__fused_begin clears them once a pass and computation.
 enum { HSC_FUSED_REACH = 300 };
 void hsc__fused_begin(hsc_computation *computation);
-// A walk from the first to the last instruction marks what it has passed: only that stands before
+// A walk from the first to the last instruction marks what it has passed: only that is before
 // what the walk is at.
 void hsc__fused_pass(hsc_instr *instr);
 bool hsc__fused_passed(const hsc_instr *instr);
 bool hsc__fused_order_allows(hsc_instr *first, hsc_instr *second, bool producer);
 // Makes one fusion of both, whose results are first's and then second's, and puts
 // get-tuple-elements in their places. To be called right after hsc__fused_order_allows said yes to
-// the same two: what depends on first moves behind the new fusion.
+// the same two: what depends on first moves after the new fusion.
 HSC_MUST_USE hsc_status *hsc__fuse_together(hsc_instr *first,
                                             hsc_instr *second,
                                             hsc_instr **out_fusion);

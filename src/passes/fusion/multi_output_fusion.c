@@ -68,7 +68,7 @@ static bool is_producer(const hsc_instr *producer, const hsc_instr *consumer) {
   return true;
 }
 
-// The partner of `second` among what stands before it, and whether it is a producer; NULL when
+// The partner of `second` among what is before it, and whether it is a producer; NULL when
 // there is none.
 static hsc_instr *find_partner(hsc_instr *second, bool *out_producer) {
   hsc_fused_shape shape, other;

@@ -3,7 +3,7 @@
 //
 // What comes in has the orders that a frontend wrote down; they are forgotten, but for those of the
 // program's own arguments and results. Then orders other than row-major are given where they cost
-// nothing: behind a transpose, whose result takes its operand's bytes as they are, through
+// nothing: after a transpose, whose result takes its operand's bytes as they are, through
 // elementwise operations whose array operands all come in that order (or can be made in it:
 // broadcasts of scalars, constants), to what reads any order: dots, convolutions, reductions, other
 // transposes. And to a dot's result that is only read transposed, which the dot with its operands

@@ -45,7 +45,7 @@ static hsc_dims places(const normalizer *n, const hsc__order *order, hsc_dims di
   return hsc_dims_copy(n->arena, dims.count, mapped);
 }
 
-// The value in the order of its layout, row-major, where the builder stands.
+// The value in the order of its layout, row-major, where the builder is.
 static hsc_instr *build_physical(const normalizer *n, hsc_builder *b, hsc_instr *instr) {
   hsc_instr *known = physical_of(n, instr);
   hsc__order order = hsc__order_of(&instr->shape);
@@ -68,7 +68,7 @@ static hsc_instr *build_logical(normalizer *n, hsc_builder *b, hsc_instr *instr)
   int64_t permutation[HSC_MAX_RANK];
   for (int p = 0; p < order.rank; p++)
     permutation[order.dim[p]] = p;
-  hsc_builder at;  // right behind it, for all readers
+  hsc_builder at;  // right after it, for all readers
   hsc_builder_at(&at, n->computation, physical->next);
   at.metadata = instr->metadata;
   hsc_instr *replacement =

@@ -1,7 +1,7 @@
 // layouts.h - orders of dimensions in memory, as layout-assignment writes them and
 // layout-normalization takes them away again.
 //
-// An order lists dimensions from the slowest to the fastest: order[p] is the dimension that stands
+// An order lists dimensions from the slowest to the fastest: order[p] is the dimension that is
 // at place p; row-major is 0, 1, 2 ...
 #pragma once
 
@@ -20,7 +20,7 @@ int hsc__order_place(const hsc__order *order, int64_t dim);
 hsc_shape hsc__shape_in_order(hsc_arena *arena, hsc_shape shape, const hsc__order *order);
 // The order in which transpose(x) is x's bytes unchanged.
 hsc__order hsc__order_of_transposed(const hsc__order *operand, hsc_dims permutation);
-// Whether the dimensions that are in none of the lists stand in memory in their logical order.
+// Whether the dimensions that are in none of the lists are in memory in their logical order.
 bool hsc__order_keeps_free(const hsc__order *order, hsc_dims a, hsc_dims b);
 // Whether an instruction takes an operand in any order at no cost, its other operands and its
 // result staying as they are.

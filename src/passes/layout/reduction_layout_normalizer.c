@@ -1,5 +1,5 @@
 // reduction_layout_normalizer.c - reductions give row-major results: another layout on one becomes
-// a copy behind it, where a reader asks for it.
+// a copy after it, where a reader asks for it.
 //
 // Values inside a program of the built-in device are row-major whatever their layout says; layouts
 // count at the edges. So the reduction itself loses its layout, and only the root of the entry

@@ -30,7 +30,7 @@ static hsc_instr *put_together(hsc_builder *b, const hsc_shape *shape, hsc_instr
   return hsc_build_tuple(b, shape->element_count, parts);
 }
 
-// The readers of `value`, whose shape is `flat` from now on, read what it was, put together behind
+// The readers of `value`, whose shape is `flat` from now on, read what it was, put together after
 // it.
 static hsc_status *give_back_shape(hsc_instr *value, hsc_shape flat) {
   hsc_arena *arena = value->parent->module->arena;

@@ -2,7 +2,7 @@
 // state.
 //
 // Tuples inside of the state are taken apart (while_flatten.c). What the body passes on unchanged
-// is read before the loop instead of behind it; what begins and goes on as the same constant is
+// is read before the loop instead of after it; what begins and goes on as the same constant is
 // that constant everywhere; of two elements that begin and go on the same, one is read. An element
 // is dead then when nothing reads it: no user of the loop, not the condition, and the body only for
 // dead elements and not for an effect. One walk over the loops, linear in the state and in the
@@ -141,7 +141,7 @@ static bool is_one_constant(const hsc_instr *loop, int64_t i) {
   return !a->elided && !b->elided && hsc_literal_equal(a, b);
 }
 
-// Its value behind the loop is the one before it.
+// Its value after the loop is the one before it.
 static bool is_known(const hsc_instr *loop, int64_t i) {
   return hsc__loop_keeps(loop, i) || is_one_constant(loop, i);
 }
@@ -179,7 +179,7 @@ static bool read_instead(hsc_instr *tuple, int64_t index, int64_t other) {
   return any;
 }
 
-// Readers of what is known otherwise: behind the loop, of what the body passes on; anywhere, of the
+// Readers of what is known otherwise: after the loop, of what the body passes on; anywhere, of the
 // second of two elements that are always equal.
 static hsc_status *forward_known_state(hsc_instr *loop, hsc_pass_context *cx) {
   hsc_computation *condition = loop->called[0];

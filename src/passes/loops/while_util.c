@@ -160,7 +160,7 @@ bool hsc__loop_keeps(const hsc_instr *loop, int64_t index) {
          next->operands[0] == loop->called[1]->parameters[0];
 }
 
-// `tuple` with `extra` behind its elements; the old one goes when nothing reads it any more.
+// `tuple` with `extra` after its elements; the old one goes when nothing reads it any more.
 static hsc_status *longer_tuple(hsc_instr *tuple,
                                 int count,
                                 hsc_instr *const *extra,
@@ -208,7 +208,7 @@ hsc_status *hsc__loop_add_invariants(hsc_instr *loop,
   hsc_instr *state = body->parameters[0];
   HSC_TRY(longer_tuple(old_init, count, values, shape, loop, false, &init));
   state->shape = condition->parameters[0]->shape = loop->shape = shape;
-  // Right behind the parameter, so that everything in the body may read them.
+  // Right after the parameter, so that everything in the body may read them.
   hsc_builder b;
   hsc_builder_at(&b, body, state->next);
   for (int i = 0; i < count; i++)

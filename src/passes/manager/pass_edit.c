@@ -200,7 +200,7 @@ hsc_status *hsc__fuse_into(hsc_instr *fusion, hsc_instr *producer) {
   memcpy(operands, fusion->operands, (size_t)count * sizeof *operands);
   for (int i = 0; i < producer->operand_count; i++)
     HSC_TRY(parameter_for(body, producer->operands[i], operands, &count, &inner[i]));
-  // The producer goes before the first instruction that is no parameter: new parameters stand at
+  // The producer goes before the first instruction that is no parameter: new parameters are at
   // the front.
   hsc_instr *at = body->first;
   while (at && at->op == HSC_OP_PARAMETER)

@@ -7,7 +7,7 @@
 // by its next value of the same shape.
 typedef void (*hsc__loop_step)(hsc_builder *b, hsc_instr *counter, hsc_instr **state, void *user);
 
-// A loop of `trips` trips where the builder stands, over `count` values. state[] holds the initial
+// A loop of `trips` trips where the builder is, over `count` values. state[] holds the initial
 // values before and the last ones after. What the step needs from outside goes into the state, and
 // stays as it is.
 void hsc__build_counted_loop(

@@ -109,7 +109,7 @@ typedef struct metadata_entry {
   const char *pass, *pipeline;
   bool changed;
   int64_t start_ns, end_ns, rewrites;
-  int32_t instructions, fusions;  // behind it
+  int32_t instructions, fusions;  // after it
 } metadata_entry;
 
 typedef struct manager {

@@ -46,7 +46,7 @@ HSC_MUST_USE hsc_status *hsc__rewrite_each(hsc_module *module,
                                            bool (*matches)(const hsc_instr *instr),
                                            hsc_instr *(*rewrite)(hsc_builder *b, hsc_instr *instr));
 
-// Clones the body of `computation` where the builder stands, with arguments in place of the
+// Clones the body of `computation` where the builder is, with arguments in place of the
 // parameters (NULL for one without users); returns its root.
 hsc_instr *hsc__build_body(hsc_builder *b,
                            hsc_computation *computation,
@@ -88,7 +88,7 @@ hsc_instr *hsc__uniform_constant(hsc_builder *b, double value, const hsc_instr *
 bool hsc__is_simple_reducer(const hsc_computation *computation, hsc_op *out_op);
 
 // A map whose computation is elementwise throughout, and the same on whole arrays, where the
-// builder stands (map_inliner.c).
+// builder is (map_inliner.c).
 bool hsc__map_is_elementwise(const hsc_instr *map);
 hsc_instr *hsc__build_mapped(hsc_builder *b, hsc_instr *map);
 

@@ -5,7 +5,7 @@
 // program each result in a buffer of its own. A value that goes there is copied when it must stay
 // where it is: a constant, an argument that is not given away, a value that is read later, one that
 // goes to two places, and what a loop's body makes while the old element is still read. Everything
-// else is computed where it is wanted, so an update in place stays one. Runs behind the scheduler:
+// else is computed where it is wanted, so an update in place stays one. Runs after the scheduler:
 // what lives until when is decided by the order of instructions. Buffer assignment drops a copy
 // whose two sides may share a place. Linear in instructions and leaves. Legal always.
 //
@@ -142,7 +142,7 @@ static bool may_work_in_place(const hsc_instr *instr) {
 
 // ---- editing ------------------------------------------------------------------------------------
 
-// `instr` with copies in place of the wanted leaves, where the builder stands; itself when none is
+// `instr` with copies in place of the wanted leaves, where the builder is; itself when none is
 // wanted.
 static hsc_instr *with_copies(
     hsc_builder *b, hsc_pass_context *cx, hsc_instr *instr, const bool *wanted, int32_t *leaf) {

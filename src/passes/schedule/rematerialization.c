@@ -60,7 +60,7 @@ static hsc_status *last_readers(const hsc_memory_order *m, hsc_arena *arena, int
   return NULL;
 }
 
-// The first direct reader behind `place`; NULL when the value is not wanted there, or is returned
+// The first direct reader after `place`; NULL when the value is not wanted there, or is returned
 // or renamed there (then it must stay).
 static hsc_instr *next_reader(const hsc_memory_order *m, hsc_instr *value, int32_t place) {
   hsc_instr *next = NULL;

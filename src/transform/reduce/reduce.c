@@ -281,7 +281,7 @@ hsc_status *hsc_reduce_value(const hsc_literal *old,
 
 // ---- the whole program at once ------------------------------------------------------------------
 
-// The leaves of a value of tuples, built behind what is there.
+// The leaves of a value of tuples, built after what is there.
 static int unpack(hsc_builder *b, hsc_instr *value, hsc_instr **leaves) {
   int count = 0;
   if (!hsc_shape_is_tuple(&value->shape)) {

@@ -60,7 +60,7 @@ HSC_MUST_USE hsc_status *hsc_reduce_value(const hsc_literal *old,
 HSC_MUST_USE hsc_status *hsc_reduce_flatten(const hsc_module *module, hsc_reduced *out_reduced);
 
 // The first `count` instructions of the entry computation (in program order, parameters not
-// counted), with all that is used behind them as the result.
+// counted), with all that is used after them as the result.
 HSC_MUST_USE hsc_status *hsc_reduce_keep_first(const hsc_module *module,
                                                int64_t count,
                                                hsc_reduced *out_reduced);

@@ -31,7 +31,7 @@ def reason(error):
 
 
 def result_shape(text):
-    """What stands before the first space outside of brackets."""
+    """What is before the first space outside of brackets."""
     depth = 0
     for i, c in enumerate(text):
         depth += (c in "([{") - (c in ")]}")

@@ -88,7 +88,7 @@ static inline int64_t offset_of(
   return offset;
 }
 
-// Does `row` read, in every step, the element row - first places behind the one that `first` reads?
+// Does `row` read, in every step, the element row - first places after the one that `first` reads?
 static bool same_run(const checks *all, const table *rows, int64_t first, int64_t row) {
   if (rows->lhs[row] != rows->lhs[first] + (row - first))
     return false;

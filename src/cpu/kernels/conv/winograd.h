@@ -43,7 +43,7 @@ enum { HSC_WINOGRAD_MAX_PIXELS = 36 };
 typedef struct hsc_winograd_kernels {
   int vector;  // floats of a register
   // to[p * step + i] for i in [0, count rounded up to registers): pixels[..][i] transformed; zeros
-  // behind `count`.
+  // after `count`.
   void (*input[3])(int64_t count, const float *const *pixels, float *to, int64_t step);
   // to[p * step + i] = taps[tap * tap_step + i] transformed; tap = 3 * row + column; count is a
   // multiple of `vector`.

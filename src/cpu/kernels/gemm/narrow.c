@@ -205,7 +205,7 @@ static void tile(const product *p,
   int32_t own[HSC_NARROW_MAX_ROWS * HSC_NARROW_MAX_WIDTH];
   for (int i = 0; accumulate && i < rows; i++)
     memcpy(own + i * p->width, to + i * c_row, sizeof *own * (size_t)columns);
-  // What lies behind the columns is computed and not used.
+  // What lies after the columns is computed and not used.
   for (int i = 0; accumulate && i < rows; i++)
     memset(own + i * p->width + columns, 0, sizeof *own * (size_t)(p->width - columns));
   kernel(p->steps, a, a_row, a_step, b, own, p->width, accumulate, row_add, column_add);

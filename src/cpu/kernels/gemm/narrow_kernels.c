@@ -291,7 +291,7 @@ static void pack_across(const hsc_narrow_source *s,
   }
 }
 
-// Elements of a line lie side by side: runs along k, whose units go where the line stands.
+// Elements of a line lie side by side: runs along k, whose units go where the line is.
 static void pack_along(const hsc_narrow_source *s,
                        const char *from,
                        int64_t stride_line,
