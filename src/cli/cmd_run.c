@@ -92,7 +92,7 @@ static const hsc_option options[] = {
         NULL,
         "a compile option by XLA's name, for these compiles only; may be given several times"),
     HSC_OPTION_INT_FROM(
-        run_args, jobs, "jobs|j", "N", 1, 1, "devices that only compile, so many at a time"),
+        run_args, jobs, "jobs|j", "N", 1, 1, "devices that only compile, N at a time"),
     HSC_OPTION_STRING(
         run_args, save, "save-outputs", "DIR", NULL, "write the outputs as files there"),
     HSC_OPTION_DOUBLE(

@@ -30,7 +30,7 @@ typedef struct hsc_run_options {
   json_t *overrides;          // of every compile, by XLA's names (hsc_overrides_parse); NULL = none
   int64_t limit_ns;           // per device and job
   size_t memory_limit_bytes;  // of a worker; 0 = nine tenths of the machine
-  // devices that only compile, so many at a time; 0 is 1. Devices that run have the machine alone
+  // devices that only compile, N at a time; 0 is 1. Devices that run have the machine alone
   int job_count;
   const char *command;     // for the store
   const char *executable;  // to start workers with; NULL = the running one
