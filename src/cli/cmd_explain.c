@@ -51,8 +51,8 @@ static hsc_status *feed_reader(void *reader, const void *bytes, size_t size) {
   return hsc_log_reader_feed(reader, bytes, size);
 }
 
-// Until the end, or until the user has seen enough: what was read by then is reported, also of a packed
-// log that is cut off.
+// Until the end, or until the user has seen enough: what was read by then is reported, also of a
+// packed log that is cut off.
 static hsc_status *read_file(hsc_cli *cli, const char *path, hsc_log_reader *reader) {
   bool is_input = !strcmp(path, "-");
   int fd = is_input ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC);

@@ -33,8 +33,8 @@ typedef enum hsc_randomness {
 
 typedef struct hsc_transform_options {
   // Numbers of parameter leaves. repeat and scan: arguments[i] is what result leaf i feeds, -1 =
-  // nothing. vmap: the arguments that get the new dimension. NULL = by default: as reported above; vmap
-  // batches what repeat would feed (weights stay shared).
+  // nothing. vmap: the arguments that get the new dimension. NULL = by default: as reported above;
+  // vmap batches what repeat would feed (weights stay shared).
   const int64_t *arguments;
   int32_t argument_count;
   // scan: parameter leaves of which step i reads row i: they get a new leading dimension of

@@ -205,8 +205,8 @@ static void descriptors_are_given_back(void **state) {
   assert_int_equal(before, after);
 }
 
-// When descriptors run out half-way through the pipes, the error is reported and those that were made
-// are closed again.
+// When descriptors run out half-way through the pipes, the error is reported and those that were
+// made are closed again.
 static void running_out_of_descriptors_is_an_error(void **state) {
   const char *argv[] = {"sh", "-c", "exit 0", NULL};
   struct rlimit old, tight;

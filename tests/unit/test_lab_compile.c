@@ -1,5 +1,5 @@
-// test_lab_compile.c - compiles with options of their own, in workers that die as reported; many over
-// several workers.
+// test_lab_compile.c - compiles with options of their own, in workers that die as reported; many
+// over several workers.
 #include "worker/lab_compile.h"
 
 #include <math.h>

@@ -429,9 +429,9 @@ static void test_runs(void **state) {
   hsc_capture_close(c);
 }
 
-// Runs that differ little from the one before are reported shortly. What is read is the same: through
-// chunks that fill up, other executables, other spans between them, numbers that jump, a device
-// that goes on after its call.
+// Runs that differ little from the one before are reported shortly. What is read is the same:
+// through chunks that fill up, other executables, other spans between them, numbers that jump, a
+// device that goes on after its call.
 static void test_runs_again(void **state) {
   enum { RUNS = 2000 };
   hsc_recorder *r = open_recorder((hsc_recorder_options){.chunk_bytes = 8192});

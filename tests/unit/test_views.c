@@ -81,8 +81,8 @@ static bool has_note(const hsc_table *table, const char *part) {
   return false;
 }
 
-// Four inferences, their times as printed by the system that is reported in the fifth seed: all of its
-// numbers but the percentiles, for which four are too few.
+// Four inferences, their times as printed by the system that is reported in the fifth seed: all of
+// its numbers but the percentiles, for which four are too few.
 static void test_four_inferences(void **state) {
   static const uint64_t durations[] = {3027309, 2111363, 1824769, 1584494};
   uint64_t at = now;

@@ -1,5 +1,5 @@
-// test_worker.c - the worker and its client: jobs against the plugin that misbehaves as reported; every
-// end of a worker has its words.
+// test_worker.c - the worker and its client: jobs against the plugin that misbehaves as reported;
+// every end of a worker has its words.
 #include <signal.h>
 #include <stdlib.h>
 #include <unistd.h>

@@ -49,7 +49,7 @@ class Finder:
 
 
 def watch_backends(module, made):
-    """Calls `made(backends)` when JAX has made its backends, so that the program's own configuration is."""
+    """Calls `made(backends)` when JAX has made its backends, so that the program's own configuration stays in effect."""
     original = module.backends
 
     def backends(*args, **keywords):

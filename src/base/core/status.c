@@ -1,7 +1,7 @@
 // status.c - errors as values: a code, a message, a place in the user's input, a hint and the notes
 // added on the way up.
 //
-// Making a status may itself run out of memory; then the static out-of-memory status is in, and
+// Making a status may itself run out of memory; then the static out-of-memory status is used, and
 // what cannot be added is left out.
 #include "base/core/bytes.h"
 #include "base/core/memory.h"

@@ -169,7 +169,7 @@ static hsc_status *eval_operands(hsc_small *s,
     case HSC_OP_RESHAPE:
     case HSC_OP_BITCAST:
     case HSC_OP_OPT_BARRIER:
-      if (instr->shape.type != instr->operands[0]->shape.type || !hsc_cpu_is_rename(instr))
+      if (instr->shape.type != instr->operands[0]->shape.type || !hsc_instr_is_alias(instr))
         return hsc__small_refuse(instr, "its layout");
       results[0] = operands[0];
       return NULL;

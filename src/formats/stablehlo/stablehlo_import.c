@@ -720,7 +720,7 @@ static int kind_of_name(const char *name) {
   return hsc__import_row(name);
 }
 
-// Where in im->known it is what operations of this name are.
+// The entry of im->known for operations of this name.
 static int place_of(hsc__importer *im, const hsc__mlir_op *op) {
   int place = (int)(((uintptr_t)op->name >> 4) % HSC__KNOWN_NAMES);
   if (im->known[place].name != op->name) {

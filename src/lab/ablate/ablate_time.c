@@ -354,8 +354,8 @@ hsc_status *hsc__ablate_time(ablate_run *run) {
   }
   int64_t start = hsc_now_ns() - (int64_t)(t.spent_s * 1e9);
   const char *ended = "every effect was reported";
-  // At least the number of processes that was asked for; more while something cannot be determined, up to
-  // four times as many, while the budget lasts.
+  // At least the number of processes that was asked for; more while something cannot be determined,
+  // up to four times as many, while the budget lasts.
   for (int process = 0; process < MOST_PROCESSES; process++) {
     if (hsc__ablate_stopped(run))
       break;

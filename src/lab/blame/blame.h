@@ -40,5 +40,6 @@ typedef struct hsc_blame_options {
 // Errors:
 // the program cannot be read, no process could be started, no memory, CANCELLED.
 HSC_MUST_USE hsc_status *hsc_blame(const hsc_blame_options *options, json_t **out_document);
-// The exit code of a document's "verdict": 0 nobody is at fault, 1 somebody is, 3 cannot be determined.
+// The exit code of a document's "verdict": 0 nobody is at fault, 1 somebody is, 3 cannot be
+// determined.
 int hsc_blame_exit_code(const char *verdict);

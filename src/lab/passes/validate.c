@@ -148,8 +148,8 @@ hsc_status *hsc__validate_judge(hsc_validation *v, json_t *rows, json_t *stage, 
   return NULL;
 }
 
-// The first pass may be a small one: a later pass that moves the numbers much further is reported as
-// well.
+// The first pass may be a small one: a later pass that moves the numbers much further is reported
+// as well.
 static void note_jump(hsc_validation *v, json_t *stage) {
   const char *verdict = json_string_value(json_object_get(stage, "verdict"));
   double max_abs = hsc_json_number(json_object_get(stage, "max_abs"));

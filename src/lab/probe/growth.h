@@ -34,8 +34,8 @@ typedef struct hsc_growth_options {
 } hsc_growth_options;
 
 // docs/schemas/probe_exponent.json. What cannot be measured on the device is null there, with a
-// reason. Errors: INVALID_ARGUMENT (one size only, sizes that are not reported, equal or not positive,
-// a program that does not scale), the device's, the programs'.
+// reason. Errors: INVALID_ARGUMENT (one size only, sizes that are not reported, equal or not
+// positive, a program that does not scale), the device's, the programs'.
 HSC_MUST_USE hsc_status *hsc_growth(const hsc_growth_options *options, json_t **out_document);
 
 // One measured quantity: several samples a size.
