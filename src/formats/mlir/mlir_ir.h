@@ -147,8 +147,8 @@ HSC_MUST_USE hsc_status *hsc__mlir_text_read_attr(hsc_view text,
 #define HSC__ENTRY_SHAPES "mhlo.entry_shapes"
 // An HLO module as a tree in the arena; strings point into the module. Not everything of HLO has a
 // place: what only helps a compiler is said in *notes (may be NULL), a line each. `chlo` lets
-// operations of CHLO stay as they are. Errors: UNIMPLEMENTED at an instruction that StableHLO has no
-// form for, FAILED_PRECONDITION for constants without their values.
+// operations of CHLO stay as they are. Errors: UNIMPLEMENTED at an instruction that StableHLO has
+// no form for, FAILED_PRECONDITION for constants without their values.
 HSC_MUST_USE hsc_status *hsc__stablehlo_export(const hsc_module *module,
                                                bool chlo,
                                                hsc_arena *arena,
