@@ -167,6 +167,12 @@ docs: build ## rewrite the generated parts of docs/
 	@python3 tools/command_pages.py $(BUILD)/hloscope
 	@python3 tools/reference_pages.py
 
+check-claims: build-tests ## measure every figure of README and docs/claims.md again: CLAIMS=--quiet on a machine that does nothing else
+	@python3 tools/check_claims.py $(CLAIMS)
+
+pictures: build ## draw the pictures of README again, by the commands that they show
+	@python3 tools/pictures.py $(BUILD)/hloscope docs/pictures
+
 golden-update: build ## rewrite the expected output of golden cases and show the difference: CASE=area/case (or area)
 	@test -n "$(CASE)" || { echo "which one? make golden-update CASE=AREA/CASE"; exit 2; }
 	@python3 tools/golden.py $(BUILD)/hloscope --update $(CASE)
