@@ -16,7 +16,7 @@ typedef struct passes_args {
   int64_t level;
   const char *export_to, *import_from, *denylist;
   bool fresh;
-  bool changed_only, that_changed, no_timing, resume, pairs, with_pipelines;
+  bool changed_only, all, that_changed, no_timing, resume, pairs, with_pipelines;
 } passes_args;
 
 // The device of --device ($HLOSCOPE_DEVICE, else cpu); not the evaluator.

@@ -13,6 +13,7 @@
 #include "base/text/text.h"
 #include "cli/child_program.h"
 #include "cli/profile_peaks.h"
+#include "cli/profile_short.h"
 #include "lab/devices/devices.h"
 #include "worker/lab_compile.h"
 #include "lab/run/profile_diff.h"
@@ -27,7 +28,7 @@ typedef struct profile_args {
   int64_t steps, duration_ms, seed, limit;
   double limit_s, precision, budget_s;
   int type;
-  bool traced_only;
+  bool traced_only, all;
 } profile_args;
 
 enum { TYPE_OPERATOR, TYPE_TRACE };
@@ -104,6 +105,7 @@ static const hsc_option options[] = {
                     "of PROGRAM: a compile option by XLA's name; may be given several times"),
     HSC_OPTION_INT(profile_args, seed, "seed", "N", 0, "of the inputs"),
     HSC_OPTION_INT(profile_args, limit, "limit", "N", 20, "rows that are shown; 0 is all"),
+    HSC_OPTION_FLAG(profile_args, all, "all|a", "every column of the table, not the first screen"),
     HSC_OPTION_DOUBLE(
         profile_args, limit_s, "time-limit", "S", 600, "seconds that the device gets for a step"),
     HSC_OPTION_END,
@@ -135,23 +137,53 @@ static void remove_directory(const char *path) {
   nftw(path, remove_one, 16, FTW_DEPTH | FTW_PHYS);
 }
 
-// The raw profiles become a run of the log directory, and the table is printed.
-static hsc_status *show(const profile_args *args, const char *raw, const char *note, hsc_cli *cli) {
-  hsc_profile *profile = NULL;
+// The first screen: sentences, then the operators that prove them.
+static hsc_status *show_short(const profile_args *args,
+                              hsc_profile *profile,
+                              const char *note,
+                              hsc_cli *cli) {
+  hsc_bytes headline = {0};
   hsc_table *table = NULL;
-  char *directory = NULL;
-  hsc_status *status = NULL;
-  HSC_GOTO(hsc_profile_open(raw, &profile));
-  hsc_cli_profile_peaks(profile);
-  HSC_GOTO(hsc_profile_write_logdir(profile, args->output, NULL, args->traced_only, &directory));
+  hsc_status *status =
+      hsc_cli_profile_short(profile, args->traced_only, args->limit, &headline, &table);
+  if (!status) {
+    if (headline.size) {
+      hsc_cli_paragraph(cli, "%s", hsc_bytes_text(&headline));
+      hsc_cli_print(cli, "\n");
+    }
+    if (note)
+      hsc_table_note(table, "%s", note);
+    status = hsc_cli_table(cli, table);
+  }
+  hsc_bytes_deinit(&headline);
+  return status;
+}
+
+static hsc_status *show_all(const profile_args *args,
+                            hsc_profile *profile,
+                            const char *note,
+                            hsc_cli *cli) {
+  hsc_table *table = NULL;
   hsc_profile_options view = {.limit = args->limit, .traced_only = args->traced_only};
-  HSC_GOTO(hsc_profile_table(
+  HSC_TRY(hsc_profile_table(
       profile,
       args->type == TYPE_TRACE ? HSC_PROFILE_VIEW_timeline : HSC_PROFILE_VIEW_hlo_operators, &view,
       &table));
   if (note)
     hsc_table_note(table, "%s", note);
-  HSC_GOTO(hsc_cli_table(cli, table));
+  return hsc_cli_table(cli, table);
+}
+
+// The raw profiles become a run of the log directory, and the table is printed.
+static hsc_status *show(const profile_args *args, const char *raw, const char *note, hsc_cli *cli) {
+  hsc_profile *profile = NULL;
+  char *directory = NULL;
+  hsc_status *status = NULL;
+  bool is_short = cli->format == HSC_FORMAT_TEXT && args->type == TYPE_OPERATOR && !args->all;
+  HSC_GOTO(hsc_profile_open(raw, &profile));
+  hsc_cli_profile_peaks(profile);
+  HSC_GOTO(hsc_profile_write_logdir(profile, args->output, NULL, args->traced_only, &directory));
+  HSC_GOTO((is_short ? show_short : show_all)(args, profile, note, cli));
   hsc_cli_say(cli, "%s", directory);
   hsc_cli_say(
       cli, "hloscope tables %s framework-operators steps timeline gaps;  tensorboard --logdir %s",

@@ -38,7 +38,7 @@ CASES = {
     "knowledge list": ["knowledge", "list"],
 }
 # command line: lines that it may have at most
-LONGER = {"run, two devices": 48, "passes list": 80, "passes time": 60, "profile": 60, "help": 60, "help environment": 110, "knowledge list": 260}
+LONGER = {"run, two devices": 48, "passes time": 60, "help": 60, "help environment": 110, "knowledge list": 260}
 
 
 def on_terminal(command, root, environment):

@@ -1,0 +1,175 @@
+// profile_short.c - the first screen of a profile.
+//
+// It reads the tables that `hloscope tables` prints (hlo-operators, steps) and makes of them what
+// fits a screen: sentences first, then ten columns of the operators. Nothing is computed twice: a
+// share in a sentence is the sum of the shares in the rows.
+#include "cli/profile_short.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define FIRST_OPERATORS 10
+
+static size_t column_of(const hsc_table *table, const char *name) {
+  for (size_t i = 0; i < hsc_table_column_count(table); i++)
+    if (!strcmp(hsc_table_column_name(table, i), name))
+      return i;
+  return SIZE_MAX;
+}
+
+// NaN where the cell is missing or the table has no such column.
+static double number(const hsc_table *table, size_t row, const char *name) {
+  size_t column = column_of(table, name);
+  const hsc_cell *cell = column == SIZE_MAX ? NULL : hsc_table_cell(table, row, column);
+  if (!cell || cell->kind == HSC_CELL_MISSING || cell->kind == HSC_CELL_TEXT)
+    return NAN;
+  return cell->kind == HSC_CELL_DOUBLE ? cell->number : (double)cell->integer;
+}
+
+static const char *text(const hsc_table *table, size_t row, const char *name) {
+  size_t column = column_of(table, name);
+  const hsc_cell *cell = column == SIZE_MAX ? NULL : hsc_table_cell(table, row, column);
+  return cell && cell->kind == HSC_CELL_TEXT ? cell->text : NULL;
+}
+
+static void say_operators(const hsc_table *all, hsc_bytes *out) {
+  size_t rows = hsc_table_row_count(all);
+  if (!rows)
+    return;
+  size_t first = rows < FIRST_OPERATORS ? rows : FIRST_OPERATORS;
+  double share = 0;
+  for (size_t i = 0; i < first; i++)
+    share += number(all, i, "share");
+  const char *category = text(all, 0, "category");
+  const char *name = text(all, 0, "name");
+  hsc_bytes_printf(out, "%s%s%s%s takes %.3g %% of the operators' time", name ? name : "?",
+                   category ? " (" : "", category ? category : "", category ? ")" : "",
+                   100 * number(all, 0, "share"));
+  if (first < rows)
+    hsc_bytes_printf(out, "; the first %zu of %zu take %.3g %%", first, rows, 100 * share);
+  else if (rows > 1)
+    hsc_bytes_printf(out, "; all %zu of them are below", rows);
+  hsc_bytes_printf(out, ".\n");
+}
+
+static int by_value(const void *a, const void *b) {
+  double x = *(const double *)a;
+  double y = *(const double *)b;
+  return (x > y) - (x < y);
+}
+
+// "A step takes 4.1 ms (median of 20): 81 % compute, 12 % idle."
+static hsc_status *say_steps(const hsc_table *steps, hsc_arena *arena, hsc_bytes *out) {
+  static const char *const parts[] = {"compute", "collective", "transfer",
+                                      "compile", "host",       "idle"};
+  size_t rows = hsc_table_row_count(steps);
+  double *times = rows ? HSC_NEW_ARRAY(arena, double, rows) : NULL;
+  if (!times)
+    return hsc_arena_status(arena);
+  double whole = 0;
+  size_t count = 0;
+  for (size_t i = 0; i < rows; i++) {
+    double time = number(steps, i, "time");
+    if (!(time > 0))
+      continue;
+    times[count++] = time;
+    whole += time;
+  }
+  if (!count)
+    return NULL;
+  qsort(times, count, sizeof *times, by_value);
+  char median[32];
+  hsc_format_quantity((times[(count - 1) / 2] + times[count / 2]) / 2, "ns", false, median);
+  hsc_bytes_printf(out, "A step takes %s (median of %zu)", median, count);
+  const char *between = ": ";
+  for (size_t p = 0; p < HSC_COUNT_OF(parts); p++) {
+    double sum = 0;
+    for (size_t i = 0; i < rows; i++)
+      sum += isnan(number(steps, i, parts[p])) ? 0 : number(steps, i, parts[p]);
+    if (sum < whole / 200)
+      continue;
+    hsc_bytes_printf(out, "%s%.0f %% %s", between, 100 * sum / whole, parts[p]);
+    between = ", ";
+  }
+  hsc_bytes_printf(out, ".\n");
+  return NULL;
+}
+
+static void operator_row(hsc_table *table, const hsc_table *all, size_t row, bool devices) {
+  const char *source = text(all, row, "source");
+  const char *op_name = text(all, row, "op_name");
+  hsc_table_row(table);
+  hsc_table_double(table, number(all, row, "share"));
+  hsc_table_double(table, number(all, row, "self_time"));
+  hsc_table_double(table, number(all, row, "occurrences"));
+  hsc_table_double(table, number(all, row, "mean"));
+  hsc_table_text(table, text(all, row, "name"));
+  hsc_table_text(table, text(all, row, "category"));
+  if (devices)
+    hsc_table_text(table, text(all, row, "device"));
+  // Faster than memory can be: the bytes came from a cache, whose limit is not known.
+  double of_limit = number(all, row, "of_roofline");
+  const char *bound = text(all, row, "bound");
+  bool cached = of_limit > 1 && bound && !strcmp(bound, "memory");
+  hsc_table_text(table, cached ? "cache" : bound);
+  hsc_table_double(table, cached ? NAN : of_limit);
+  hsc_table_text(table, source ? source : op_name);
+}
+
+// Whether the rows say more than one thing in this column.
+static bool differs(const hsc_table *all, const char *name) {
+  const char *first = NULL;
+  for (size_t i = 0; i < hsc_table_row_count(all); i++) {
+    const char *value = text(all, i, name);
+    if (first && value && strcmp(first, value))
+      return true;
+    first = first ? first : value;
+  }
+  return false;
+}
+
+static hsc_status *operators(const hsc_table *all, int64_t rows, hsc_table **out_table) {
+  static const char *const columns[][2] = {
+      {"share", "fraction"},    {"time", "ns"},   {"times", "count"}, {"each", "ns"},
+      {"operator", ""},         {"category", ""}, {"device", ""},     {"limit", ""},
+      {"of limit", "fraction"}, {"where", ""}};
+  bool devices = differs(all, "device");
+  HSC_TRY(hsc_table_create("hlo-operators", out_table));
+  for (size_t i = 0; i < HSC_COUNT_OF(columns); i++)
+    if (devices || strcmp(columns[i][0], "device") != 0)
+      hsc_table_column(*out_table, columns[i][0], columns[i][1]);
+  size_t count = hsc_table_row_count(all);
+  size_t shown = rows > 0 && (size_t)rows < count ? (size_t)rows : count;
+  for (size_t i = 0; i < shown; i++)
+    operator_row(*out_table, all, i, devices);
+  for (size_t i = 0; i < hsc_table_note_count(all); i++)
+    hsc_table_note(*out_table, "%s", hsc_table_note_text(all, i));
+  if (shown < count)
+    hsc_table_note(*out_table, "%zu more operators: --limit 0; every column: --all", count - shown);
+  return NULL;
+}
+
+hsc_status *hsc_cli_profile_short(hsc_profile *profile,
+                                  bool traced_only,
+                                  int64_t rows,
+                                  hsc_bytes *out_headline,
+                                  hsc_table **out_table) {
+  hsc_profile_options options = {.traced_only = traced_only};
+  hsc_table *all = NULL;
+  hsc_table *steps = NULL;
+  hsc_arena *arena = NULL;
+  hsc_status *status = NULL;
+  HSC_GOTO(hsc_arena_create(&arena));
+  HSC_GOTO(hsc_profile_table(profile, HSC_PROFILE_VIEW_hlo_operators, &options, &all));
+  HSC_GOTO(hsc_profile_table(profile, HSC_PROFILE_VIEW_steps, &options, &steps));
+  say_operators(all, out_headline);
+  HSC_GOTO(say_steps(steps, arena, out_headline));
+  HSC_GOTO(operators(all, rows, out_table));
+  HSC_GOTO(hsc_bytes_status(out_headline));
+done:
+  hsc_table_destroy(all);
+  hsc_table_destroy(steps);
+  hsc_arena_destroy(arena);
+  return status;
+}
