@@ -173,12 +173,16 @@ check-claims: build-tests ## measure every figure of README and docs/claims.md a
 pictures: build ## draw the pictures of README again, by the commands that they show
 	@python3 tools/pictures.py $(BUILD)/hloscope docs/pictures
 
+site: ## the documentation as a site in build-site/ (search, light and dark; installs its generator into a folder of its own)
+	@test -x build-site-tools/bin/mkdocs || { python3 -m venv build-site-tools && build-site-tools/bin/pip install --quiet mkdocs-material==9.7.0; }
+	@build-site-tools/bin/mkdocs build --quiet && echo "build-site/index.html"
+
 golden-update: build ## rewrite the expected output of golden cases and show the difference: CASE=area/case (or area)
 	@test -n "$(CASE)" || { echo "which one? make golden-update CASE=AREA/CASE"; exit 2; }
 	@python3 tools/golden.py $(BUILD)/hloscope --update $(CASE)
 
 clean: ## remove all builds
-	@rm -rf dist build-wheel build-deb build build-asan build-ubsan build-tsan build-clang build-fuzz
+	@rm -rf dist build-site build-site-tools build-wheel build-deb build build-asan build-ubsan build-tsan build-clang build-fuzz
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' $(firstword $(MAKEFILE_LIST)) | awk -F'|' '{printf "  make %-14s %s\n", $$1, $$2}'
