@@ -11,6 +11,7 @@
 #include "base/core/clock.h"
 #include "base/files/file_io.h"
 #include "cli/child_program.h"
+#include "cli/trace_short.h"
 #include "trace/control.h"
 #include "views/views.h"
 
@@ -122,13 +123,17 @@ static hsc_status *summarise(const char *output, int64_t max_compiles, hsc_cli *
                 (long long)max_compiles);
     cli->exit_code = 1;  // it was ended for that, by us
   }
-  if (!status)
+  if (!status && !over && cli->format == HSC_FORMAT_TEXT) {
+    status = hsc_cli_trace_short(capture, cli);
+  } else if (!status) {
     status = hsc_view_table(capture, over ? HSC_VIEW_recompiles : HSC_VIEW_summary, NULL, &table);
-  if (!status)
-    status = hsc_cli_table(cli, table);
+    if (!status)
+      status = hsc_cli_table(cli, table);
+  }
   hsc_capture_close(capture);
   if (!status)
-    hsc_cli_say(cli, "hloscope tables %s VIEW, hloscope export %s --to=chrome", output, output);
+    hsc_cli_say(cli, "hloscope tables %s VIEW, hloscope export %s --to=chrome, hloscope report %s",
+                output, output, output);
   return status;
 }
 

@@ -5,33 +5,13 @@
 // share in a sentence is the sum of the shares in the rows.
 #include "cli/profile_short.h"
 
+#include "cli/table_pick.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define FIRST_OPERATORS 10
-
-static size_t column_of(const hsc_table *table, const char *name) {
-  for (size_t i = 0; i < hsc_table_column_count(table); i++)
-    if (!strcmp(hsc_table_column_name(table, i), name))
-      return i;
-  return SIZE_MAX;
-}
-
-// NaN where the cell is missing or the table has no such column.
-static double number(const hsc_table *table, size_t row, const char *name) {
-  size_t column = column_of(table, name);
-  const hsc_cell *cell = column == SIZE_MAX ? NULL : hsc_table_cell(table, row, column);
-  if (!cell || cell->kind == HSC_CELL_MISSING || cell->kind == HSC_CELL_TEXT)
-    return NAN;
-  return cell->kind == HSC_CELL_DOUBLE ? cell->number : (double)cell->integer;
-}
-
-static const char *text(const hsc_table *table, size_t row, const char *name) {
-  size_t column = column_of(table, name);
-  const hsc_cell *cell = column == SIZE_MAX ? NULL : hsc_table_cell(table, row, column);
-  return cell && cell->kind == HSC_CELL_TEXT ? cell->text : NULL;
-}
 
 static void say_operators(const hsc_table *all, hsc_bytes *out) {
   size_t rows = hsc_table_row_count(all);
@@ -40,12 +20,12 @@ static void say_operators(const hsc_table *all, hsc_bytes *out) {
   size_t first = rows < FIRST_OPERATORS ? rows : FIRST_OPERATORS;
   double share = 0;
   for (size_t i = 0; i < first; i++)
-    share += number(all, i, "share");
-  const char *category = text(all, 0, "category");
-  const char *name = text(all, 0, "name");
+    share += hsc_cli_number(all, i, "share");
+  const char *category = hsc_cli_text(all, 0, "category");
+  const char *name = hsc_cli_text(all, 0, "name");
   hsc_bytes_printf(out, "%s%s%s%s takes %.3g %% of the operators' time", name ? name : "?",
                    category ? " (" : "", category ? category : "", category ? ")" : "",
-                   100 * number(all, 0, "share"));
+                   100 * hsc_cli_number(all, 0, "share"));
   if (first < rows)
     hsc_bytes_printf(out, "; the first %zu of %zu take %.3g %%", first, rows, 100 * share);
   else if (rows > 1)
@@ -70,7 +50,7 @@ static hsc_status *say_steps(const hsc_table *steps, hsc_arena *arena, hsc_bytes
   double whole = 0;
   size_t count = 0;
   for (size_t i = 0; i < rows; i++) {
-    double time = number(steps, i, "time");
+    double time = hsc_cli_number(steps, i, "time");
     if (!(time > 0))
       continue;
     times[count++] = time;
@@ -86,7 +66,7 @@ static hsc_status *say_steps(const hsc_table *steps, hsc_arena *arena, hsc_bytes
   for (size_t p = 0; p < HSC_COUNT_OF(parts); p++) {
     double sum = 0;
     for (size_t i = 0; i < rows; i++)
-      sum += isnan(number(steps, i, parts[p])) ? 0 : number(steps, i, parts[p]);
+      sum += isnan(hsc_cli_number(steps, i, parts[p])) ? 0 : hsc_cli_number(steps, i, parts[p]);
     if (sum < whole / 200)
       continue;
     hsc_bytes_printf(out, "%s%.0f %% %s", between, 100 * sum / whole, parts[p]);
@@ -97,20 +77,20 @@ static hsc_status *say_steps(const hsc_table *steps, hsc_arena *arena, hsc_bytes
 }
 
 static void operator_row(hsc_table *table, const hsc_table *all, size_t row, bool devices) {
-  const char *source = text(all, row, "source");
-  const char *op_name = text(all, row, "op_name");
+  const char *source = hsc_cli_text(all, row, "source");
+  const char *op_name = hsc_cli_text(all, row, "op_name");
   hsc_table_row(table);
-  hsc_table_double(table, number(all, row, "share"));
-  hsc_table_double(table, number(all, row, "self_time"));
-  hsc_table_double(table, number(all, row, "occurrences"));
-  hsc_table_double(table, number(all, row, "mean"));
-  hsc_table_text(table, text(all, row, "name"));
-  hsc_table_text(table, text(all, row, "category"));
+  hsc_table_double(table, hsc_cli_number(all, row, "share"));
+  hsc_table_double(table, hsc_cli_number(all, row, "self_time"));
+  hsc_table_double(table, hsc_cli_number(all, row, "occurrences"));
+  hsc_table_double(table, hsc_cli_number(all, row, "mean"));
+  hsc_table_text(table, hsc_cli_text(all, row, "name"));
+  hsc_table_text(table, hsc_cli_text(all, row, "category"));
   if (devices)
-    hsc_table_text(table, text(all, row, "device"));
+    hsc_table_text(table, hsc_cli_text(all, row, "device"));
   // Faster than memory can be: the bytes came from a cache, whose limit is not known.
-  double of_limit = number(all, row, "of_roofline");
-  const char *bound = text(all, row, "bound");
+  double of_limit = hsc_cli_number(all, row, "of_roofline");
+  const char *bound = hsc_cli_text(all, row, "bound");
   bool cached = of_limit > 1 && bound && !strcmp(bound, "memory");
   hsc_table_text(table, cached ? "cache" : bound);
   hsc_table_double(table, cached ? NAN : of_limit);
@@ -121,7 +101,7 @@ static void operator_row(hsc_table *table, const hsc_table *all, size_t row, boo
 static bool differs(const hsc_table *all, const char *name) {
   const char *first = NULL;
   for (size_t i = 0; i < hsc_table_row_count(all); i++) {
-    const char *value = text(all, i, name);
+    const char *value = hsc_cli_text(all, i, name);
     if (first && value && strcmp(first, value))
       return true;
     first = first ? first : value;

@@ -26,6 +26,9 @@ CASES = {
     "passes list": ["passes", "list", MODEL],
     "passes time": ["passes", "time", MODEL, "--time-budget", "1"],
     "profile": ["profile", MODEL, "--time-budget", "0.2", "-o", "{out}/profile"],
+    "profile, larger": ["profile", "models/transformer_train.hlo.gz", "--time-budget", "0.2", "-o", "{out}/profile-larger"],
+    "passes list, larger": ["passes", "list", "models/resnet50_train.hlo.gz"],
+    "trace": ["trace", "-o", "{out}/trace.hsc", "--", "sh", "-c", "{hloscope} run models/patterns/tiny_natural.hlo --quiet --time-budget 0.1 >/dev/null"],
     "devices": ["devices"],
     "doctor": ["doctor", "--quick"],
     "explain": ["explain", "{out}/log"],
@@ -69,7 +72,7 @@ def main():
         (pathlib.Path(out) / "samples.csv").write_text("time\n" + "\n".join(f"{1 + (i % 7) / 100}" for i in range(60)) + "\n")
         environment = {**os.environ, "HLOSCOPE_CACHE_DIR": out, "LC_ALL": "C.UTF-8", "TERM": "xterm", "COLUMNS": ""}
         for number, (name, arguments) in enumerate(CASES.items(), 1):
-            code, text = on_terminal([str(hloscope), *(word.format(out=out) for word in arguments)], root, environment)
+            code, text = on_terminal([str(hloscope), *(word.format(out=out, hloscope=hloscope) for word in arguments)], root, environment)
             lines = text.rstrip("\n").split("\n")
             wide = [line for line in lines if len(line) > COLUMNS]
             most = LONGER.get(name, LINES)

@@ -1,0 +1,150 @@
+// trace_short.c - the first screen of a capture.
+//
+// Four small tables, each of a view of `hloscope tables`: time (parts that add up to the whole),
+// recompiles (only what was compiled again, with its cause), executables and operators (the first
+// five). A part that has nothing to say is left out.
+#include "cli/trace_short.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "cli/table_pick.h"
+#include "views/views.h"
+
+enum { MOST_ROWS = 5 };
+
+// "compile 41 %, idle 42 %", the largest first, without what is under a half percent.
+static void add_parts(const hsc_table *time, hsc_bytes *out) {
+  double below = INFINITY;
+  const char *between = "";
+  for (;;) {
+    size_t best = SIZE_MAX;
+    for (size_t i = 0; i < hsc_table_row_count(time); i++) {
+      double share = hsc_cli_number(time, i, "share");
+      if (share >= 0.005 && share < below &&
+          (best == SIZE_MAX || share > hsc_cli_number(time, best, "share")))
+        best = i;
+    }
+    if (best == SIZE_MAX)
+      return;
+    below = hsc_cli_number(time, best, "share");
+    hsc_bytes_printf(out, "%s%s %.0f %%", between, hsc_cli_text(time, best, "part"), 100 * below);
+    between = ", ";
+  }
+}
+
+static double sum(const hsc_table *table, const char *column) {
+  double total = 0;
+  for (size_t i = 0; i < hsc_table_row_count(table); i++) {
+    double value = hsc_cli_number(table, i, column);
+    total += isnan(value) ? 0 : value;
+  }
+  return total;
+}
+
+static const char *plural(size_t count) {
+  return count == 1 ? "" : "s";
+}
+
+static void say(const hsc_table *time,
+                const hsc_table *compiles,
+                const hsc_table *executables,
+                hsc_cli *cli) {
+  hsc_bytes text = {0};
+  char whole[32];
+  char cost[32];
+  size_t again = 0;
+  double again_ns = 0;
+  for (size_t i = 0; i < hsc_table_row_count(compiles); i++) {
+    if (!(hsc_cli_number(compiles, i, "times") > 1))
+      continue;
+    again++;
+    again_ns += hsc_cli_number(compiles, i, "compile");
+  }
+  hsc_format_quantity(sum(time, "time"), "ns", false, whole);
+  hsc_bytes_printf(&text, "%s were recorded: ", whole);
+  add_parts(time, &text);
+  size_t runs = (size_t)sum(executables, "runs");
+  size_t compiled = hsc_table_row_count(compiles);
+  hsc_bytes_printf(&text, ". %zu run%s of %zu executable%s, %zu compilation%s", runs, plural(runs),
+                   hsc_table_row_count(executables), plural(hsc_table_row_count(executables)),
+                   compiled, plural(compiled));
+  if (again) {
+    hsc_format_quantity(again_ns, "ns", false, cost);
+    hsc_bytes_printf(&text, ", %zu of them of something that was compiled before (%s)", again,
+                     cost);
+  }
+  hsc_bytes_printf(&text, ".\n");
+  hsc_cli_paragraph(cli, "%s", hsc_bytes_text(&text));
+  hsc_bytes_deinit(&text);
+}
+
+static hsc_status *print_picked(const hsc_table *from,
+                                const char *view,
+                                const hsc_cli_pick *columns,
+                                size_t column_count,
+                                const char *by,
+                                hsc_cli *cli) {
+  hsc_table *table = NULL;
+  if (!hsc_table_row_count(from))
+    return NULL;
+  hsc_cli_print(cli, "\n");
+  HSC_TRY(hsc_cli_pick_columns(from, view, columns, column_count, by, MOST_ROWS, &table));
+  size_t count = hsc_table_row_count(from);
+  if (count > MOST_ROWS)
+    hsc_table_note(table, "%zu more: the view %s", count - MOST_ROWS, view);
+  return hsc_cli_table(cli, table);
+}
+
+// What was compiled again, the costliest first.
+static hsc_status *print_recompiles(const hsc_table *compiles, hsc_cli *cli) {
+  static const hsc_cli_pick columns[] = {
+      {"compiled again", "executable"}, {"times", "times"}, {"cost", "compile"}, {"why", "why"}};
+  hsc_table *again = NULL;
+  hsc_status *status = NULL;
+  HSC_GOTO(hsc_table_create("recompiles", &again));
+  for (size_t i = 0; i < HSC_COUNT_OF(columns); i++)
+    hsc_table_column(again, columns[i].from, i == 2 ? "ns" : "");
+  for (size_t i = 0; i < hsc_table_row_count(compiles); i++) {
+    if (!(hsc_cli_number(compiles, i, "times") > 1))
+      continue;
+    hsc_table_row(again);
+    hsc_table_text(again, hsc_cli_text(compiles, i, "executable"));
+    hsc_table_int(again, (int64_t)hsc_cli_number(compiles, i, "times"));
+    hsc_table_double(again, hsc_cli_number(compiles, i, "compile"));
+    hsc_table_text(again, hsc_cli_text(compiles, i, "why"));
+  }
+  HSC_GOTO(print_picked(again, "recompiles", columns, HSC_COUNT_OF(columns), "compile", cli));
+done:
+  hsc_table_destroy(again);
+  return status;
+}
+
+hsc_status *hsc_cli_trace_short(const hsc_capture *capture, hsc_cli *cli) {
+  static const hsc_cli_pick parts[] = {{"part", "part"}, {"time", "time"}, {"share", "share"}};
+  static const hsc_cli_pick programs[] = {
+      {"executable", "executable"},  {"runs", "runs"},   {"total", "run total"},
+      {"each", "run mean"},          {"share", "share"}, {"compiles", "compiles"},
+      {"compiling", "compile total"}};
+  static const hsc_cli_pick operators[] = {{"operator", "name"},
+                                           {"times", "count"},
+                                           {"total", "total"},
+                                           {"each", "average_elapsed"},
+                                           {"share", "share"}};
+  static const hsc_view_id views[] = {HSC_VIEW_time, HSC_VIEW_recompiles, HSC_VIEW_executables,
+                                      HSC_VIEW_operators};
+  hsc_table *tables[HSC_COUNT_OF(views)] = {NULL};
+  hsc_status *status = NULL;
+  for (size_t i = 0; i < HSC_COUNT_OF(views); i++)
+    HSC_GOTO(hsc_view_table(capture, views[i], NULL, &tables[i]));
+  say(tables[0], tables[1], tables[2], cli);
+  HSC_GOTO(print_picked(tables[0], "time", parts, HSC_COUNT_OF(parts), "time", cli));
+  HSC_GOTO(print_recompiles(tables[1], cli));
+  HSC_GOTO(
+      print_picked(tables[2], "executables", programs, HSC_COUNT_OF(programs), "run total", cli));
+  HSC_GOTO(print_picked(tables[3], "operators", operators, HSC_COUNT_OF(operators), "total", cli));
+done:
+  for (size_t i = 0; i < HSC_COUNT_OF(views); i++)
+    hsc_table_destroy(tables[i]);
+  return status;
+}

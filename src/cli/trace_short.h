@@ -1,0 +1,10 @@
+// trace_short.h - the first screen of a capture: where its time went, what was compiled again and
+// why, the executables and operators that took most.
+#pragma once
+
+#include "cli/command.h"
+#include "trace/capture.h"
+
+// Prints it, sentences first; every number in a sentence stands in a table below it.
+// Errors: RESOURCE_EXHAUSTED.
+HSC_MUST_USE hsc_status *hsc_cli_trace_short(const hsc_capture *capture, hsc_cli *cli);
