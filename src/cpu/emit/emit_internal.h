@@ -1,7 +1,7 @@
 // emit_internal.h - what the files of the emitter share (see emit.h).
 //
 //   emit_core.c   symbols, loops and levels, addresses, loads and stores
-//   emit_ops.c    element-wise operations on values
+//   emit_ops.c    element-wise operations on values; emit_complex.c: on complex ones
 //   emit_walk.c   the walk over fused instructions: from an index to a value
 //   emit_loop.c   analysis, and kernels that store one value per element
 //   emit_reduce.c kernels that fold dimensions
@@ -240,6 +240,23 @@ hsc_emit_value hsc__emit_select(hsc_emitter *e,
 // a float to a narrower type
 hsc_emit_value hsc__emit_round(hsc_emitter *e, hsc_type type, hsc_emit_value value);
 bool hsc__emit_is_heavy(hsc_op op);  // costs tens of simple operations
+
+// An intrinsic of one operand.
+hsc_lv hsc__emit_unary(hsc_emitter *e, const char *name, hsc_lv a);
+// A function of vmath.def on lanes of f32 or f64.
+hsc_lv hsc__emit_vmath(
+    hsc_emitter *e, const char *name, LLVMTypeRef lane, hsc_lv *arguments, int count, bool vector);
+
+// ---- emit_complex.c -----------------------------------------------------------------------------
+
+// Whether an operation with complex operands or results can be emitted.
+bool hsc__emit_can_complex(const hsc_instr *instr);
+// The operation on parts, as many as it has operands; operands are of one form.
+void hsc__emit_complex_op(hsc_emitter *e,
+                          const hsc_instr *instr,
+                          const hsc_emit_value *operands,
+                          hsc_emit_value *result);
+hsc_lv hsc__emit_complex_abs(hsc_emitter *e, hsc_type from, hsc_emit_value z, bool vector);
 
 // ---- emit_walk.c --------------------------------------------------------------------------------
 

@@ -57,26 +57,6 @@ bool hsc__emit_is_heavy(hsc_op op) {
   return math_name(op) != NULL || op == HSC_OP_DIVIDE || op == HSC_OP_SQRT || op == HSC_OP_RSQRT;
 }
 
-static bool can_complex(hsc_op op) {
-  switch (op) {
-    case HSC_OP_ADD:
-    case HSC_OP_SUBTRACT:
-    case HSC_OP_MULTIPLY:
-    case HSC_OP_NEGATE:
-    case HSC_OP_ABS:
-    case HSC_OP_REAL:
-    case HSC_OP_IMAG:
-    case HSC_OP_COMPLEX:
-    case HSC_OP_SELECT:
-    case HSC_OP_CONVERT:
-    case HSC_OP_COMPARE:
-    case HSC_OP_COPY:
-      return true;
-    default:
-      return false;
-  }
-}
-
 bool hsc__emit_can_elementwise(const hsc_instr *instr) {
   if (!hsc_shape_is_array(&instr->shape) || !hsc__emit_can_type(instr->shape.type))
     return false;
@@ -86,7 +66,7 @@ bool hsc__emit_can_elementwise(const hsc_instr *instr) {
       return false;
     complex = complex || hsc_type_is_complex(instr->operands[i]->shape.type);
   }
-  if (complex && !can_complex(instr->op))
+  if (complex && !hsc__emit_can_complex(instr))
     return false;
   switch (instr->op) {
     case HSC_OP_ABS:
@@ -187,7 +167,7 @@ static hsc_lv wrap(hsc_emitter *e, hsc_type type, hsc_lv v, bool vector) {
 
 // Calls a vector function for values of any number of lanes: in pieces of the machine's width; a
 // scalar is lane 0 of a vector.
-static hsc_lv call_vmath(
+hsc_lv hsc__emit_vmath(
     hsc_emitter *e, const char *name, LLVMTypeRef lane, hsc_lv *arguments, int count, bool vector) {
   bool wide = lane == e->f64;
   int width = e->isa->vector_bytes / (wide ? 8 : 4);
@@ -286,8 +266,8 @@ static hsc_lv round_to(hsc_emitter *e, hsc_type type, hsc_lv v, bool vector) {
     case HSC_TYPE_BF16:
       return from_bits(e, bf16_bits(e, v, vector), vector);
     default: {
-      hsc_lv bits = call_vmath(e, narrow_name(type, true, name), e->f32, &v, 1, vector);
-      return call_vmath(e, narrow_name(type, false, name), e->f32, &bits, 1, vector);
+      hsc_lv bits = hsc__emit_vmath(e, narrow_name(type, true, name), e->f32, &v, 1, vector);
+      return hsc__emit_vmath(e, narrow_name(type, false, name), e->f32, &bits, 1, vector);
     }
   }
 }
@@ -322,7 +302,7 @@ hsc_emit_value hsc__emit_from_memory(
         break;
       hsc_lv bits =
           from_bits(e, hsc_ll.BuildZExt(B, raw, lanes_type(e, e->i32, vector), ""), vector);
-      value.v = call_vmath(e, narrow_name(type, false, name), e->f32, &bits, 1, vector);
+      value.v = hsc__emit_vmath(e, narrow_name(type, false, name), e->f32, &bits, 1, vector);
   }
   return value;
 }
@@ -349,7 +329,7 @@ void hsc__emit_to_memory(
     default:
       if (!is_real(type) || type == HSC_TYPE_F32 || type == HSC_TYPE_F64)
         break;
-      hsc_lv bits = call_vmath(e, narrow_name(type, true, name), e->f32, &value.v, 1, vector);
+      hsc_lv bits = hsc__emit_vmath(e, narrow_name(type, true, name), e->f32, &value.v, 1, vector);
       *out_raw = hsc_ll.BuildTrunc(B, to_bits(e, bits, vector), lanes_type(e, e->i8, vector), "");
   }
 }
@@ -619,7 +599,7 @@ static hsc_lv pred_op(hsc_emitter *e, const hsc_instr *instr, hsc_lv a, hsc_lv b
 
 // ---- reals --------------------------------------------------------------------------------------
 
-static hsc_lv unary_intrinsic(hsc_emitter *e, const char *name, hsc_lv a) {
+hsc_lv hsc__emit_unary(hsc_emitter *e, const char *name, hsc_lv a) {
   return hsc__emit_intrinsic(e, name, hsc_ll.TypeOf(a), &a, 1);
 }
 
@@ -628,8 +608,8 @@ static hsc_lv unary_intrinsic(hsc_emitter *e, const char *name, hsc_lv a) {
 static hsc_lv round_away(hsc_emitter *e, hsc_type type, hsc_lv a, bool vector) {
   hsc_lv half = real_constant(
       e, type, type == HSC_TYPE_F64 ? nextafter(0.5, 0) : nextafterf(0.5f, 0), vector);
-  hsc_lv moved = hsc_ll.BuildFAdd(B, unary_intrinsic(e, "llvm.fabs", a), half, "");
-  hsc_lv arguments[2] = {unary_intrinsic(e, "llvm.trunc", moved), a};
+  hsc_lv moved = hsc_ll.BuildFAdd(B, hsc__emit_unary(e, "llvm.fabs", a), half, "");
+  hsc_lv arguments[2] = {hsc__emit_unary(e, "llvm.trunc", moved), a};
   return hsc__emit_intrinsic(e, "llvm.copysign", hsc_ll.TypeOf(a), arguments, 2);
 }
 
@@ -730,20 +710,20 @@ static hsc_lv real_op(hsc_emitter *e, const hsc_instr *instr, hsc_lv a, hsc_lv b
     case HSC_OP_NEGATE:
       return hsc_ll.BuildFNeg(B, a, "");
     case HSC_OP_ABS:
-      return unary_intrinsic(e, "llvm.fabs", a);
+      return hsc__emit_unary(e, "llvm.fabs", a);
     case HSC_OP_FLOOR:
-      return unary_intrinsic(e, "llvm.floor", a);
+      return hsc__emit_unary(e, "llvm.floor", a);
     case HSC_OP_CEIL:
-      return unary_intrinsic(e, "llvm.ceil", a);
+      return hsc__emit_unary(e, "llvm.ceil", a);
     case HSC_OP_ROUND_EVEN:
-      return unary_intrinsic(e, "llvm.rint", a);
+      return hsc__emit_unary(e, "llvm.rint", a);
     case HSC_OP_ROUND_AFZ:
       return round_away(e, type, a, vector);
     case HSC_OP_SQRT:
-      return unary_intrinsic(e, "llvm.sqrt", a);
+      return hsc__emit_unary(e, "llvm.sqrt", a);
     case HSC_OP_RSQRT:
       return hsc_ll.BuildFDiv(B, real_constant(e, type, 1, vector),
-                              unary_intrinsic(e, "llvm.sqrt", a), "");
+                              hsc__emit_unary(e, "llvm.sqrt", a), "");
     case HSC_OP_REDUCE_PRECISION:
       return reduce_precision(e, instr, a, vector);
     case HSC_OP_SIGN: {
@@ -756,8 +736,8 @@ static hsc_lv real_op(hsc_emitter *e, const hsc_instr *instr, hsc_lv a, hsc_lv b
     }
     default: {
       hsc_lv arguments[2] = {a, b};
-      return call_vmath(e, math_name(instr->op), hsc__emit_type(e, type), arguments,
-                        instr->operand_count, vector);
+      return hsc__emit_vmath(e, math_name(instr->op), hsc__emit_type(e, type), arguments,
+                             instr->operand_count, vector);
     }
   }
 }
@@ -815,8 +795,8 @@ static hsc_lv real_to_real(hsc_emitter *e, hsc_type from, hsc_type to, hsc_lv v,
       hsc_lv exact = hsc_ll.BuildFCmp(B, LLVMRealUEQ, back, v, "");
       hsc_lv bits = to_bits(e, near, vector);
       // Where |near| > |v| the truncated value is one below; then the lowest bit is set.
-      hsc_lv over = hsc_ll.BuildFCmp(B, LLVMRealOGT, unary_intrinsic(e, "llvm.fabs", back),
-                                     unary_intrinsic(e, "llvm.fabs", v), "");
+      hsc_lv over = hsc_ll.BuildFCmp(B, LLVMRealOGT, hsc__emit_unary(e, "llvm.fabs", back),
+                                     hsc__emit_unary(e, "llvm.fabs", v), "");
       hsc_lv down = hsc_ll.BuildSub(
           B, bits, hsc_ll.BuildZExt(B, over, lanes_type(e, e->i32, vector), ""), "");
       hsc_lv odd = from_bits(
@@ -876,72 +856,6 @@ static hsc_lv bitcast_convert(hsc_emitter *e, hsc_type from, hsc_type to, hsc_em
   return hsc__emit_from_memory(e, to, raw, NULL, value.level, value.vector).v;
 }
 
-// ---- complex numbers ----------------------------------------------------------------------------
-
-static void complex_op(hsc_emitter *e,
-                       const hsc_instr *instr,
-                       const hsc_emit_value *x,
-                       hsc_emit_value *result) {
-  hsc_emit_value a = x[0];
-  hsc_emit_value b = instr->operand_count > 1 ? x[1] : x[0];
-  switch (instr->op) {
-    case HSC_OP_ADD:
-      result->v = hsc_ll.BuildFAdd(B, a.v, b.v, "");
-      result->im = hsc_ll.BuildFAdd(B, a.im, b.im, "");
-      return;
-    case HSC_OP_SUBTRACT:
-      result->v = hsc_ll.BuildFSub(B, a.v, b.v, "");
-      result->im = hsc_ll.BuildFSub(B, a.im, b.im, "");
-      return;
-    case HSC_OP_MULTIPLY:
-      result->v = hsc_ll.BuildFSub(B, hsc_ll.BuildFMul(B, a.v, b.v, ""),
-                                   hsc_ll.BuildFMul(B, a.im, b.im, ""), "");
-      result->im = hsc_ll.BuildFAdd(B, hsc_ll.BuildFMul(B, a.v, b.im, ""),
-                                    hsc_ll.BuildFMul(B, a.im, b.v, ""), "");
-      return;
-    case HSC_OP_NEGATE:
-      result->v = hsc_ll.BuildFNeg(B, a.v, "");
-      result->im = hsc_ll.BuildFNeg(B, a.im, "");
-      return;
-    default:
-      result->v = a.v;
-      result->im = a.im;
-      return;
-  }
-}
-
-// |z|. Of c64 in double, where no square overflows or is lost; of c128 by the larger part. Infinite
-// where a part is, also beside NaN.
-static hsc_lv complex_abs(hsc_emitter *e, hsc_type from, hsc_emit_value z, bool vector) {
-  hsc_lv re = unary_intrinsic(e, "llvm.fabs", z.v);
-  hsc_lv im = unary_intrinsic(e, "llvm.fabs", z.im);
-  hsc_type part = from == HSC_TYPE_C64 ? HSC_TYPE_F32 : HSC_TYPE_F64;
-  hsc_lv infinity = real_constant(e, part, INFINITY, vector);
-  hsc_lv infinite = hsc_ll.BuildOr(B, hsc_ll.BuildFCmp(B, LLVMRealOEQ, re, infinity, ""),
-                                   hsc_ll.BuildFCmp(B, LLVMRealOEQ, im, infinity, ""), "");
-  hsc_lv length;
-  if (from == HSC_TYPE_C64) {
-    hsc_lv x = hsc_ll.BuildFPExt(B, re, lanes_type(e, e->f64, vector), "");
-    hsc_lv y = hsc_ll.BuildFPExt(B, im, lanes_type(e, e->f64, vector), "");
-    hsc_lv sum =
-        hsc_ll.BuildFAdd(B, hsc_ll.BuildFMul(B, x, x, ""), hsc_ll.BuildFMul(B, y, y, ""), "");
-    length = hsc_ll.BuildFPTrunc(B, unary_intrinsic(e, "llvm.sqrt", sum),
-                                 lanes_type(e, e->f32, vector), "");
-  } else {
-    hsc_lv less = hsc_ll.BuildFCmp(B, LLVMRealOLT, re, im, "");
-    hsc_lv large = hsc_ll.BuildSelect(B, less, im, re, "");
-    hsc_lv small = hsc_ll.BuildSelect(B, less, re, im, "");
-    hsc_lv ratio = hsc_ll.BuildFDiv(B, small, large, "");
-    hsc_lv root = unary_intrinsic(e, "llvm.sqrt",
-                                  hsc_ll.BuildFAdd(B, real_constant(e, part, 1, vector),
-                                                   hsc_ll.BuildFMul(B, ratio, ratio, ""), ""));
-    hsc_lv zero = hsc_ll.BuildFCmp(B, LLVMRealOEQ, hsc_ll.BuildFAdd(B, large, small, ""),
-                                   real_constant(e, part, 0, vector), "");
-    length = hsc_ll.BuildSelect(B, zero, large, hsc_ll.BuildFMul(B, large, root, ""), "");
-  }
-  return hsc_ll.BuildSelect(B, infinite, infinity, length, "");
-}
-
 // ---- the operation ------------------------------------------------------------------------------
 
 hsc_emit_value hsc__emit_elementwise(hsc_emitter *e,
@@ -973,7 +887,7 @@ hsc_emit_value hsc__emit_elementwise(hsc_emitter *e,
     case HSC_OP_ABS:
       if (!hsc_type_is_complex(from))
         break;
-      result.v = complex_abs(e, from, x[0], vector);
+      result.v = hsc__emit_complex_abs(e, from, x[0], vector);
       return result;
     case HSC_OP_REAL:
       result.v = x[0].v;
@@ -986,7 +900,7 @@ hsc_emit_value hsc__emit_elementwise(hsc_emitter *e,
       result.im = x[1].v;
       return result;
     case HSC_OP_IS_FINITE:
-      result.v = hsc_ll.BuildFCmp(B, LLVMRealOLT, unary_intrinsic(e, "llvm.fabs", x[0].v),
+      result.v = hsc_ll.BuildFCmp(B, LLVMRealOLT, hsc__emit_unary(e, "llvm.fabs", x[0].v),
                                   real_constant(e, from, INFINITY, vector), "");
       return result;
     default:
@@ -994,7 +908,7 @@ hsc_emit_value hsc__emit_elementwise(hsc_emitter *e,
   }
   hsc_lv b = instr->operand_count > 1 ? x[1].v : NULL;
   if (hsc_type_is_complex(type))
-    complex_op(e, instr, x, &result);
+    hsc__emit_complex_op(e, instr, x, &result);
   else if (type == HSC_TYPE_PRED)
     result.v = pred_op(e, instr, x[0].v, b, vector);
   else if (is_real(type))
