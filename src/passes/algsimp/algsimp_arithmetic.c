@@ -486,10 +486,20 @@ static hsc_instr *narrow_operation(hsc_builder *b, hsc_instr *instr) {
   return hsc_build_binary(b, x->op, inner[0], inner[1]);
 }
 
+// Whether all numbers of an iota are numbers of the integer type.
+static bool iota_fits(const hsc_instr *iota, hsc_type type) {
+  if (!hsc_type_is_integral(type))
+    return false;
+  int bits = hsc_type_bits(type) - (hsc_type_class_of(type) == HSC_CLASS_SIGNED);
+  return (double)iota->shape.dims[iota->attr.dims.dims.v[0]] <= ldexp(1, bits);
+}
+
 static hsc_instr *rule_convert(hsc_builder *b, hsc_instr *instr) {
   hsc_instr *x = instr->operands[0];
   if (x->shape.type == instr->shape.type)
     return x;
+  if (x->op == HSC_OP_IOTA && iota_fits(x, x->shape.type) && iota_fits(x, instr->shape.type))
+    return hsc_build_iota(b, instr->shape, x->attr.dims.dims.v[0]);
   // narrow(widen(x)) is x when the middle type holds every value of x's type.
   if (x->op == HSC_OP_CONVERT && x->operands[0]->shape.type == instr->shape.type) {
     hsc_type outer = instr->shape.type;
@@ -591,8 +601,17 @@ static hsc_instr *rule_remainder(hsc_builder *b, hsc_instr *instr) {
 }
 
 static hsc_instr *rule_shift(hsc_builder *b, hsc_instr *instr) {
-  (void)b;
-  return hsc__is_all(instr->operands[1], 0) ? instr->operands[0] : NULL;
+  const hsc_instr *x = instr->operands[0];
+  double by;
+  if (hsc__is_all(instr->operands[1], 0))
+    return instr->operands[0];
+  // Of an iota all bits are shifted out, as of the upper halves of a counter of 64 bits.
+  if (instr->op != HSC_OP_SHIFT_LEFT && x->op == HSC_OP_IOTA && iota_fits(x, x->shape.type) &&
+      hsc__uniform_number(instr->operands[1], &by) && by >= 0 &&
+      by < hsc_type_bits(x->shape.type) &&
+      ldexp(1, (int)by) >= (double)x->shape.dims[x->attr.dims.dims.v[0]])
+    return hsc__uniform_constant(b, 0, instr);
+  return NULL;
 }
 
 hsc__rule hsc__algsimp_arithmetic_rule(hsc_op op) {

@@ -20,7 +20,7 @@
 #include "passes/fusion/fusion_util.h"
 
 enum {
-  MAX_FUSED_INSTRUCTIONS = 256,
+  MAX_FUSED_INSTRUCTIONS = 640,
   MAX_FUSED_OPERANDS = 48,
   LARGE_ELEMENTS = 1 << 14,
   MAX_DUPLICATES = 8
@@ -187,8 +187,24 @@ static bool vanishes_when_duplicated(const hsc_instr *producer) {
   return true;
 }
 
+// A reduction of rows whose reducer is more than one operation (the largest element with its place)
+// goes element by element: functions that could be computed in vectors stay outside.
+static bool goes_one_by_one(const hsc_instr *consumer) {
+  const hsc_instr *root = is_fusion(consumer) ? consumer->called[0]->root : consumer;
+  hsc_op op;
+  if (root->op != HSC_OP_REDUCE || hsc__is_simple_reducer(root->called[0], &op))
+    return false;
+  int last = root->operands[0]->shape.rank - 1;
+  for (int i = 0; i < root->attr.dims.dims.count; i++)
+    if (root->attr.dims.dims.v[i] == last)
+      return true;
+  return false;
+}
+
 static bool should_fuse(const hsc_instr *consumer, const hsc_instr *producer) {
   if (is_fusion(producer) || !fusible(producer))
+    return false;
+  if (hsc__is_costly_op(producer->op) && goes_one_by_one(consumer))
     return false;
   bool cheap = free_to_duplicate(producer, 0);
   if (!used_only_by(producer, consumer) && !cheap && !vanishes_when_duplicated(producer))
