@@ -1,8 +1,9 @@
 // emit_complex.c - operations on complex numbers, as two values (see emit_internal.h).
 //
-// Sums and products are the textbook formulas in the parts' own type. Quotients and functions of c64
-// are computed in double, where no square of a part overflows or is lost; results at infinities and
-// zeros are C99's (Annex G), as the evaluator has them. What is not here is left to the evaluator.
+// Sums and products are the textbook formulas in the parts' own type. Quotients and functions of
+// c64 are computed in double, where no square of a part overflows or is lost; results at
+// infinities and zeros are C99's (Annex G), as the evaluator has them. What is not here is left
+// to the evaluator.
 #include "cpu/emit/emit_internal.h"
 
 #include <math.h>

@@ -1,11 +1,11 @@
-// while_loop_unroller.c - loops of few trips over elementwise arithmetic on large arrays become that
-// arithmetic, one trip behind the other: then it fuses, and what goes on from trip to trip never
-// reaches memory. The rounds of a random number generator are such a loop.
+// while_loop_unroller.c - loops of few trips over elementwise arithmetic on large arrays become
+// that arithmetic, one trip behind the other: then it fuses, and what goes on from trip to trip
+// never reaches memory. The rounds of a random number generator are such a loop.
 //
 // Legal for loops whose trips are known. Done for at most MAX_TRIPS trips and MAX_INSTRUCTIONS
-// instructions of what comes out, when everything that is done to arrays of more than SMALL_ELEMENTS
-// elements is elementwise, or makes them from less. Loops over small arrays alone stay: they become
-// one kernel each. Linear in what comes out.
+// instructions of what comes out, when everything that is done to arrays of more than
+// SMALL_ELEMENTS elements is elementwise, or makes them from less. Loops over small arrays alone
+// stay: they become one kernel each. Linear in what comes out.
 //
 //   before   w = (s32[], u32[1024]) while(tuple(zero, x)), 2 trips, body: tuple(i + 1, x * x)
 //   after    y = u32[1024] multiply(x, x);  z = u32[1024] multiply(y, y)
