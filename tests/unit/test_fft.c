@@ -38,6 +38,8 @@ static void lengths_of_all_kinds(void **state) {
     check_fft(seed, 24);
   for (uint64_t seed = 300; seed <= 340; seed++)
     check_fft(seed, 300);
+  for (uint64_t seed = 400; seed <= 430; seed++)
+    check_fft(seed, 1400);
 }
 
 static int end_all(void **state) {

@@ -1,8 +1,9 @@
 // fft.h - the payload of FFT thunks: fft, ifft, rfft, irfft over the last one to three dimensions,
 // of any length.
 //
-// One dimension after the other, by Stockham's mixed radix transform in double. A length whose
-// largest prime factor is p costs p times its length.
+// One dimension after the other, by Stockham's mixed radix transform in double. A length with a
+// large prime factor is done by Bluestein's: as a convolution with a chirp, by transforms of a
+// power of two. Lines of real numbers are transformed in pairs, as the two parts of complex ones.
 #pragma once
 
 #include "cpu/core/cpu_internal.h"
@@ -13,7 +14,10 @@ typedef struct hsc_fft_pass {
   // length; elements between neighbours of a line, before and after; lines of lines
   int64_t n, inner, outer;
   int64_t in_length, out_length;  // elements of a line that are stored on each side
-  int64_t roots_offset;           // scratch: n roots of one
+  // scratch: roots of one, as many as the transform is long; Bluestein's behind them: n of the
+  // chirp, and the chirp's spectrum
+  int64_t roots_offset;
+  int64_t padded;  // length of Bluestein's transforms, 0 = n itself is transformed
   int32_t factor_count;
   int32_t factors[HSC_FFT_MAX_FACTORS];
 } hsc_fft_pass;

@@ -18,15 +18,33 @@ static int64_t lines_at_once(const hsc_fft_pass *pass) {
   return most < HSC_FFT_LINES ? most : HSC_FFT_LINES;
 }
 
-// Two copies of the lines of a group, which the transform goes between.
+// Elements of what is transformed.
+static int64_t transform_length(const hsc_fft_pass *pass) {
+  return pass->padded ? pass->padded : pass->n;
+}
+
+// Two copies of the lines of a group, which the transform goes between; halves of spectra have one
+// row more.
 static int64_t worker_bytes(const hsc_fft_pass *pass) {
-  return hsc__size_times(hsc__size_times(pass->n, lines_at_once(pass)), 2 * (int64_t)sizeof(z128));
+  int64_t rows = hsc__size_times(hsc__size_plus(transform_length(pass), 4), lines_at_once(pass));
+  return hsc__size_times(rows, 2 * (int64_t)sizeof(z128));
+}
+
+// Roots, and Bluestein's chirp and spectrum.
+static int64_t table_bytes(const hsc_fft_pass *pass) {
+  int64_t roots = transform_length(pass);
+  int64_t more = pass->padded ? hsc__size_plus(pass->n, pass->padded) : 0;
+  return hsc__size_times(hsc__size_plus(roots, more), (int64_t)sizeof(z128));
 }
 
 // ---- choosing -----------------------------------------------------------------------------------
 
-static bool factor(hsc_fft_pass *pass) {
-  int64_t rest = pass->n;
+// A prime factor from here on makes the length one of Bluestein's: it would cost that many
+// operations an element.
+enum { LARGE_PRIME = 37 };
+
+static bool factor_length(hsc_fft_pass *pass, int64_t length) {
+  int64_t rest = length;
   pass->factor_count = 0;
   for (int64_t radix = 4; rest > 1;) {
     if (rest % radix == 0) {
@@ -48,6 +66,20 @@ static bool factor(hsc_fft_pass *pass) {
       return false;
   }
   return true;
+}
+
+static bool factor(hsc_fft_pass *pass) {
+  pass->padded = 0;
+  if (!factor_length(pass, pass->n))
+    return false;
+  if (pass->factor_count == 0 || pass->factors[pass->factor_count - 1] < LARGE_PRIME)
+    return true;
+  if (pass->n > (int64_t)1 << 40)
+    return false;
+  pass->padded = 1;
+  while (pass->padded < 2 * pass->n)
+    pass->padded *= 2;
+  return factor_length(pass, pass->padded);
 }
 
 static bool usable(hsc_type type) {
@@ -106,7 +138,7 @@ hsc_status *hsc__cpu_choose_fft(hsc_cpu_compiler *compiler,
     for (int i = dim + 1; i < rank; i++)
       pass->inner *= complex_side->dims[i];
     pass->roots_offset = scratch;
-    scratch += (pass->n * (int64_t)sizeof(z128) + 63) / 64 * 64;
+    scratch += (table_bytes(pass) + 63) / 64 * 64;
     if (worker_bytes(pass) > most)
       most = worker_bytes(pass);
     int64_t elements = pass->outer * pass->inner * pass->out_length;
@@ -134,6 +166,7 @@ typedef struct fft_run {
   void *out;
   hsc_fft_root *roots;
   bool mirrors;                    // the last pass back to a real array
+  bool pairs;                      // of real lines are transformed as one
   int64_t groups;                  // of lines that are done at once, in a row of lines
   int64_t group_count, per_chunk;  // in all; for a chunk
 } fft_run;
@@ -152,16 +185,93 @@ static void mirror(int64_t n, int64_t lines, double *re, double *im) {
     }
 }
 
+// The transform of `lines` lines that lie in x; returns where the result lies. Bluestein's: x_j w_j
+// convolved with the conjugate of w, times w_k, where w_j = exp(-+ i pi j^2 / n). The transform back
+// is the forward one of the exchanged parts, exchanged.
+static const double *transform(const fft_run *r, int64_t lines, double *x, double *y) {
+  const hsc_fft_pass *pass = r->pass;
+  const hsc_fft_kernels *kernels = r->kernels;
+  int64_t n = pass->n;
+  int64_t m = pass->padded;
+  if (m == 0)
+    return kernels->transform(pass->factors, pass->factor_count, n, lines, r->f->inverse, r->roots,
+                              x, y);
+  const double *chirp = (const double *)(const void *)(r->roots + m);
+  const double *spectrum = chirp + 2 * n;
+  double *re = x;
+  double *im = x + m * lines;
+  kernels->turn(n, lines, chirp, chirp + 1, 2, re, im, re, im);
+  memset(re + n * lines, 0, sizeof *re * (size_t)((m - n) * lines));
+  memset(im + n * lines, 0, sizeof *im * (size_t)((m - n) * lines));
+  double *z =
+      kernels->transform(pass->factors, pass->factor_count, m, lines, false, r->roots, x, y);
+  double *other = z == x ? y : x;
+  kernels->turn(m, lines, spectrum, spectrum + m, 1, z, z + m * lines, z + m * lines, z);
+  double *back =
+      kernels->transform(pass->factors, pass->factor_count, m, lines, false, r->roots, z, other);
+  kernels->turn(n, lines, chirp, chirp + 1, 2, back + m * lines, back, back, back + m * lines);
+  return back;
+}
+
+// Lines of complex numbers, or real ones without a neighbour.
+static void do_lines(
+    const fft_run *r, hsc_fft_place from, hsc_fft_place to, int64_t lines, double *x, double *y) {
+  const hsc_fft_pass *pass = r->pass;
+  int64_t n = pass->n;
+  int64_t plane = transform_length(pass) * lines;
+  double scale = pass->padded ? 1 / (double)pass->padded : 1;
+  if (r->f->inverse)
+    scale /= (double)n;
+  r->kernels->load(&from, r->in, pass->in_length, lines, x, x + plane);
+  if (r->mirrors)
+    mirror(n, lines, x, x + plane);
+  const double *done = transform(r, lines, x, y);
+  r->kernels->store(&to, r->out, pass->out_length, lines, done, done + plane, scale);
+}
+
+// Twice as many lines of real numbers, at one end of the transform: each two are the parts of one.
+static void do_pairs(
+    const fft_run *r, hsc_fft_place from, hsc_fft_place to, int64_t lines, double *x, double *y) {
+  const hsc_fft_pass *pass = r->pass;
+  int64_t n = pass->n;
+  int64_t half = (n / 2 + 1) * lines;
+  hsc_fft_place from_other = from;
+  hsc_fft_place to_other = to;
+  from_other.at += from.line;
+  to_other.at += to.line;
+  from.line = from_other.line = 2 * from.line;
+  to.line = to_other.line = 2 * to.line;
+  if (r->mirrors) {
+    double *second = y + 2 * half;
+    r->kernels->load(&from, r->in, pass->in_length, lines, y, y + half);
+    r->kernels->load(&from_other, r->in, pass->in_length, lines, second, second + half);
+    r->kernels->pair(n, lines, y, second, x);
+    const double *done = transform(r, lines, x, y);
+    r->kernels->store(&to, r->out, pass->out_length, lines, done, done, 1 / (double)n);
+    r->kernels->store(&to_other, r->out, pass->out_length, lines, done + n * lines, done,
+                      1 / (double)n);
+    return;
+  }
+  r->kernels->load(&from, r->in, pass->in_length, lines, x, y);
+  r->kernels->load(&from_other, r->in, pass->in_length, lines, x + n * lines, y);
+  const double *done = transform(r, lines, x, y);
+  double *first = done == x ? y : x;
+  double *second = first + 2 * half;
+  r->kernels->part(n, lines, done, first, second);
+  r->kernels->store(&to, r->out, pass->out_length, lines, first, first + half, 1);
+  r->kernels->store(&to_other, r->out, pass->out_length, lines, second, second + half, 1);
+}
+
 static void do_group(const fft_run *r, int64_t group, int worker) {
   const hsc_fft_pass *pass = r->pass;
   bool across = pass->inner > 1;
-  int64_t outer = across ? group / r->groups : group * HSC_FFT_LINES;
-  int64_t first = across ? group % r->groups * HSC_FFT_LINES : 0;
+  int64_t together = r->pairs ? 2 * HSC_FFT_LINES : HSC_FFT_LINES;
+  int64_t outer = across ? group / r->groups : group * together;
+  int64_t first = across ? group % r->groups * together : 0;
   int64_t left = across ? pass->inner - first : pass->outer - outer;
-  int64_t lines = left < HSC_FFT_LINES ? left : HSC_FFT_LINES;
-  int64_t n = pass->n;
+  int64_t lines = left < together ? left : together;
   double *x = hsc__cpu_worker_scratch(r->frame, worker);
-  double *y = x + 2 * n * lines;
+  double *y = x + 2 * (transform_length(pass) + 4) * lines_at_once(pass);
   hsc_fft_place from = {.type = (hsc_type)r->in_type,
                         .at = outer * pass->in_length * pass->inner + first,
                         .step = pass->inner,
@@ -170,13 +280,17 @@ static void do_group(const fft_run *r, int64_t group, int worker) {
                       .at = outer * pass->out_length * pass->inner + first,
                       .step = pass->inner,
                       .line = across ? 1 : pass->out_length};
-  r->kernels->load(&from, r->in, pass->in_length, lines, x, x + n * lines);
-  if (r->mirrors)
-    mirror(n, lines, x, x + n * lines);
-  const double *done = r->kernels->transform(pass->factors, pass->factor_count, n, lines,
-                                             r->f->inverse, r->roots, x, y);
-  r->kernels->store(&to, r->out, pass->out_length, lines, done, done + n * lines,
-                    r->f->inverse ? 1 / (double)n : 1);
+  if (!r->pairs) {
+    do_lines(r, from, to, lines, x, y);
+    return;
+  }
+  if (lines > 1)
+    do_pairs(r, from, to, lines / 2, x, y);
+  if (lines % 2 == 0)
+    return;
+  from.at += (lines - 1) * from.line;
+  to.at += (lines - 1) * to.line;
+  do_lines(r, from, to, 1, x, y);
 }
 
 static void do_chunk(void *context, int64_t chunk, int worker) {
@@ -205,6 +319,36 @@ static void make_roots(int64_t n, bool inverse, hsc_fft_root *roots) {
   }
 }
 
+// Roots of the transform; for Bluestein's the chirp and the spectrum of its conjugate too.
+static void make_tables(const fft_run *r) {
+  const hsc_fft_pass *pass = r->pass;
+  int64_t n = pass->n;
+  int64_t m = pass->padded;
+  if (m == 0) {
+    make_roots(n, r->f->inverse, r->roots);
+    return;
+  }
+  hsc_fft_root *chirp = r->roots + m;
+  hsc_fft_root *turns = chirp + n;  // where the spectrum will lie: there is room for 2 n
+  make_roots(2 * n, r->f->inverse, turns);
+  for (int64_t j = 0, square = 0; j < n; j++) {
+    chirp[j] = turns[square];
+    square = (square + 2 * j + 1) % (2 * n);
+  }
+  make_roots(m, false, r->roots);
+  double *x = hsc__cpu_worker_scratch(r->frame, 0);
+  double *y = x + 2 * (m + 4) * lines_at_once(pass);
+  memset(x, 0, sizeof *x * (size_t)(2 * m));
+  for (int64_t j = 0; j < n; j++) {
+    int64_t mirrored = j ? m - j : 0;
+    x[j] = x[mirrored] = chirp[j].re;
+    x[m + j] = x[m + mirrored] = -chirp[j].im;
+  }
+  const double *done =
+      r->kernels->transform(pass->factors, pass->factor_count, m, 1, false, r->roots, x, y);
+  memcpy(turns, done, sizeof *done * (size_t)(2 * m));
+}
+
 hsc_status *hsc__cpu_run_fft(const hsc_cpu_frame *frame, const hsc_cpu_thunk *thunk) {
   const hsc_fft *f = hsc__cpu_data(frame, thunk);
   const hsc_cpu_slice *slices = hsc__cpu_slices(frame, thunk);
@@ -222,7 +366,6 @@ hsc_status *hsc__cpu_run_fft(const hsc_cpu_frame *frame, const hsc_cpu_thunk *th
                  .in = scratch + f->work_offset,
                  .out = scratch + f->work_offset};
     r.roots = (hsc_fft_root *)(void *)(scratch + pass->roots_offset);
-    make_roots(pass->n, f->inverse, r.roots);
     if (k == 0) {
       r.in = hsc__cpu_input(frame, thunk, 0);
       r.in_type = f->in_type;
@@ -232,8 +375,12 @@ hsc_status *hsc__cpu_run_fft(const hsc_cpu_frame *frame, const hsc_cpu_thunk *th
       r.out_type = f->out_type;
       r.mirrors = f->to_real;
     }
+    make_tables(&r);
+    bool reals = r.mirrors || r.in_type == HSC_TYPE_F32 || r.in_type == HSC_TYPE_F64;
+    r.pairs = reals && pass->inner == 1 && pass->outer > 1 && !pass->padded && pass->n > 1;
+    int64_t together = r.pairs ? 2 * HSC_FFT_LINES : HSC_FFT_LINES;
     int64_t row = pass->inner > 1 ? pass->inner : pass->outer;
-    r.groups = (row + HSC_FFT_LINES - 1) / HSC_FFT_LINES;
+    r.groups = (row + together - 1) / together;
     r.group_count = pass->inner > 1 ? pass->outer * r.groups : r.groups;
     // About 4096 elements a chunk: less is not worth a thread's while.
     r.per_chunk = 4096 / (pass->n * lines_at_once(pass)) + 1;
@@ -254,7 +401,7 @@ static bool factors_fit(const hsc_fft_pass *pass) {
       return false;
     product = hsc__size_times(product, pass->factors[f]);
   }
-  return product == pass->n;
+  return product == transform_length(pass);
 }
 
 // What a pass reads or writes: all lines, `length` elements of each.
@@ -268,11 +415,18 @@ static bool pass_fits(const hsc_cpu_payload *p, const hsc_fft *f, int32_t k) {
   bool first = k == 0;
   bool last = k == f->pass_count - 1;
   int64_t least = last && f->to_real ? pass->n / 2 + 1 : 0;
-  if (pass->n < 1 || pass->inner < 1 || pass->outer < 0 || pass->in_length < least ||
+  if (pass->n < 1 || pass->inner < 1 || pass->outer < 1 || pass->in_length < least ||
       pass->in_length > pass->n || pass->out_length < 0 || pass->out_length > pass->n)
     return false;
-  if (!factors_fit(pass) ||
-      !hsc__payload_scratch(p, pass->roots_offset, hsc__size_times(pass->n, sizeof(z128))))
+  // Real lines are done in pairs, with room for half a spectrum each.
+  bool real_in = first && hsc_type_is_float((hsc_type)f->in_type);
+  if ((real_in && pass->out_length > pass->n / 2 + 1) ||
+      (last && f->to_real && pass->in_length != pass->n / 2 + 1))
+    return false;
+  // Bluestein's spectrum does not run into itself, and has room for the turns that it is made of.
+  if (pass->padded && (pass->padded < 2 || pass->padded / 2 < pass->n))
+    return false;
+  if (!factors_fit(pass) || !hsc__payload_scratch(p, pass->roots_offset, table_bytes(pass)))
     return false;
   if (!hsc__payload_worker_scratch(p, worker_bytes(pass)))
     return false;

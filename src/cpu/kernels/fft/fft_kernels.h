@@ -44,6 +44,20 @@ typedef struct hsc_fft_kernels {
                        const hsc_fft_root *roots,
                        double *x,
                        double *y);
+  // Rows of `lines` elements, row t times by_re[t * by_step] + i by_im[t * by_step]; the result
+  // may lie where the rows lie, also with its parts exchanged.
+  void (*turn)(int64_t rows,
+               int64_t lines,
+               const double *by_re,
+               const double *by_im,
+               int64_t by_step,
+               const double *re,
+               const double *im,
+               double *to_re,
+               double *to_im);
+  // The spectra of two real signals from that of first + i second, rows [0, n / 2]; and back.
+  void (*part)(int64_t n, int64_t lines, const double *z, double *first, double *second);
+  void (*pair)(int64_t n, int64_t lines, const double *first, const double *second, double *z);
 } hsc_fft_kernels;
 
 // NULL when this build has none for the level.
