@@ -186,8 +186,8 @@ static void mirror(int64_t n, int64_t lines, double *re, double *im) {
 }
 
 // The transform of `lines` lines that lie in x; returns where the result lies. Bluestein's: x_j w_j
-// convolved with the conjugate of w, times w_k, where w_j = exp(-+ i pi j^2 / n). The transform back
-// is the forward one of the exchanged parts, exchanged.
+// convolved with the conjugate of w, times w_k, where w_j = exp(-+ i pi j^2 / n). The transform
+// back is the forward one of the exchanged parts, exchanged.
 static const double *transform(const fft_run *r, int64_t lines, double *x, double *y) {
   const hsc_fft_pass *pass = r->pass;
   const hsc_fft_kernels *kernels = r->kernels;
