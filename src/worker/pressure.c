@@ -55,12 +55,24 @@ static int64_t runqueue_ns(void) {
   return sum;
 }
 
+// The line "some" of /proc/pressure/NAME, which comes first; 0 where the kernel does not tell.
+static int64_t pressure_ns(const char *root, const char *name) {
+  char path[512];
+  snprintf(path, sizeof path, "%s/proc/pressure/%s", root, name);
+  int64_t waited_us = number_in(path, "total=");
+  return waited_us > 0 ? 1000 * waited_us : 0;
+}
+
 void hsc_pressure_get(hsc_pressure *out) {
-  int64_t waited_us = number_in("/proc/pressure/cpu", "total=");
+  hsc_pressure_read("", out);
+}
+
+void hsc_pressure_read(const char *root, hsc_pressure *out) {
   hsc_cgroup group;
-  hsc_cgroup_read("", &group);
+  hsc_cgroup_read(root, &group);
   *out = (hsc_pressure){.throttled_ns = group.throttled_ns,
-                        .waited_ns = waited_us > 0 ? 1000 * waited_us : 0,
+                        .waited_ns = pressure_ns(root, "cpu"),
+                        .memory_ns = pressure_ns(root, "memory"),
                         .runqueue_ns = runqueue_ns(),
                         .stop_count = continued};
 }
@@ -72,6 +84,7 @@ hsc_pressure hsc_pressure_since(const hsc_pressure *before) {
   int64_t queue = now.runqueue_ns - before->runqueue_ns;
   return (hsc_pressure){.throttled_ns = now.throttled_ns - before->throttled_ns,
                         .waited_ns = now.waited_ns - before->waited_ns,
+                        .memory_ns = now.memory_ns - before->memory_ns,
                         .runqueue_ns = queue > 0 ? queue : 0,
                         .stop_count = now.stop_count - before->stop_count};
 }

@@ -241,6 +241,7 @@ static hsc_status *record_run(hsc_worker *worker,
   hsc_json_kv_int(answer, "throttled_ns", pressure.throttled_ns);
   hsc_json_kv_int(answer, "runqueue_ns", pressure.runqueue_ns);
   hsc_json_kv_int(answer, "pressure_ns", pressure.waited_ns);
+  hsc_json_kv_int(answer, "memory_pressure_ns", pressure.memory_ns);
   hsc_json_kv_int(answer, "stops", pressure.stop_count);
   hsc_json_end_object(answer);
   return NULL;
@@ -304,6 +305,7 @@ static hsc_status *measure_series(const run_request *r,
     hsc_json_kv_string(answer, "series_ended_by", hsc_stop_text(stop));
     hsc_json_kv_int(answer, "throttled_ns", lost.throttled_ns);
     hsc_json_kv_int(answer, "waited_ns", lost.waited_ns);
+    hsc_json_kv_int(answer, "memory_waited_ns", lost.memory_ns);
     hsc_json_kv_int(answer, "runqueue_ns", lost.runqueue_ns);
     hsc_json_kv_int(answer, "stops", lost.stop_count);
     hsc_json_key(answer, "series");

@@ -49,6 +49,7 @@ static bool explain_from_outside(json_t *record, double excess, hsc_bytes *out) 
   double throttled = number(record, "throttled_ns");
   double queued = number(record, "runqueue_ns");
   double pressure = number(record, "pressure_ns");
+  double memory = number(record, "memory_pressure_ns");
   if (stops > 0) {
     hsc_bytes_printf(out, "the worker was stopped %.0f time%s (SIGSTOP) while it ran", stops,
                      stops > 1 ? "s" : "");
@@ -56,6 +57,9 @@ static bool explain_from_outside(json_t *record, double excess, hsc_bytes *out) 
     append_time(out, "throttled: the control group's processor quota was used up, ", throttled);
   } else if (queued >= 0.5 * excess) {
     append_time(out, "ready to run, but others had the processor, ", queued);
+  } else if (memory >= 0.5 * excess) {
+    append_time(out, "memory pressure: the machine reclaimed or swapped memory for ", memory);
+    return false;
   } else if (pressure >= 0.5 * excess) {
     append_time(out, "pressure: somebody on the machine waited for a processor for ", pressure);
     return false;  // somebody need not be this process: the phases are reported as well

@@ -115,6 +115,12 @@ static char *cause_of(hsc_arena *arena, json_t *block, size_t i) {
     return hsc_arena_printf(arena,
                             "its block was throttled for %.3g ms: the processor quota was used up",
                             throttled / 1e6);
+  double memory = hsc_json_number(json_object_get(block, "memory_waited_ns"));
+  if (memory > 0)
+    return hsc_arena_printf(arena,
+                            "memory pressure: %.3g ms of its block the machine reclaimed or "
+                            "swapped memory",
+                            memory / 1e6);
   if (waited > 0)
     return hsc_arena_printf(arena, "pressure: %.3g ms of its block somebody waited for a processor",
                             waited / 1e6);
