@@ -269,7 +269,8 @@ static hsc_status *print_comparisons(hsc_cli *cli, const json_t *document) {
     else if (json_is_string(json_object_get(row, "why")))
       hsc_table_printf(table, "cannot tell (%s)", text_at(row, "why"));
     else if (more < 1e6)
-      hsc_table_printf(table, "cannot tell (about %.0f more runs needed)", more);
+      hsc_table_printf(table, "cannot tell (about %.0f more %s needed)", more,
+                       strcmp(text_at(row, "compared"), "processes") ? "runs" : "processes");
     else
       hsc_table_text(
           table, isnan(more)

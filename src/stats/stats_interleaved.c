@@ -324,10 +324,15 @@ const char *hsc_stats_too_few_processes(const hsc_comparison *c,
                                         char out_text[160]) {
   if (isfinite(c->ratio.low))
     return NULL;
-  size_t least = nx < ny ? nx : ny;
-  snprintf(out_text, 160,
-           "%zu %s of each: what differs between processes of one program is not known from "
-           "fewer than %d",
-           least, least == 1 ? "process" : "processes", HSC_LEAST_PROCESSES);
+  if (nx != ny)
+    snprintf(out_text, 160,
+             "%zu and %zu processes: what differs between processes of one program is not known "
+             "from fewer than %d on each side",
+             nx, ny, HSC_LEAST_PROCESSES);
+  else
+    snprintf(out_text, 160,
+             "%zu %s of each: what differs between processes of one program is not known from "
+             "fewer than %d",
+             nx, nx == 1 ? "process" : "processes", HSC_LEAST_PROCESSES);
   return out_text;
 }

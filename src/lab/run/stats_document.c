@@ -338,6 +338,8 @@ static hsc_status *compare(const hsc_sample_series *s,
   json_object_set_new(row, "verdict", json_string(hsc_verdict_text(k.verdict)));
   json_object_set_new(row, "more_runs",
                       k.verdict == HSC_VERDICT_CANNOT_TELL ? number(k.more_runs) : json_null());
+  bool by_processes = processes_of(c) && processes_of(base);
+  json_object_set_new(row, "compared", json_string(by_processes ? "processes" : "samples"));
   json_object_set_new(row, "why", *why ? json_string(why) : json_null());
   json_array_append_new(rows, row);
   *out_p = k.p_value;
