@@ -425,12 +425,13 @@ static hsc_status *open_mpi(const hsc_transport **out_transport) {
 
 static json_t *summary_json(const hsc_sweep_summary *s, const char *backend) {
   double share = s->seconds > 0 ? s->busy_seconds / s->seconds / (s->slots > 0 ? s->slots : 1) : 0;
-  return json_pack("{s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:i, s:f, s:f, s:f, s:b}", "backend",
-                   backend, "planned", (json_int_t)s->planned, "before", (json_int_t)s->before,
-                   "done", (json_int_t)s->done, "left", (json_int_t)s->left, "lost_ranks",
-                   (json_int_t)s->lost_ranks, "full_ranks", (json_int_t)s->full_ranks, "slots",
-                   s->slots, "seconds", s->seconds, "busy_seconds", s->busy_seconds, "efficiency",
-                   share, "interrupted", s->interrupted);
+  return json_pack("{s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:i, s:f, s:f, s:f, s:I, s:f, s:b}",
+                   "backend", backend, "planned", (json_int_t)s->planned, "before",
+                   (json_int_t)s->before, "done", (json_int_t)s->done, "left", (json_int_t)s->left,
+                   "lost_ranks", (json_int_t)s->lost_ranks, "full_ranks", (json_int_t)s->full_ranks,
+                   "slots", s->slots, "seconds", s->seconds, "busy_seconds", s->busy_seconds,
+                   "efficiency", share, "messages", (json_int_t)s->messages, "message_seconds",
+                   s->message_seconds, "interrupted", s->interrupted);
 }
 
 static hsc_status *run_tasks(const sweep_args *args, hsc_sweep *sweep, hsc_cli *cli) {

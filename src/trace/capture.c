@@ -76,6 +76,27 @@ static hsc_status *map_file(const char *path, hsc__ring *out) {
   return status;
 }
 
+// Pages of a ring that were read are the kernel's again: they come back from the file when an
+// attribute is looked at. Without, a capture that is larger than memory would be kept in it whole.
+static void release_pages(const hsc__ring *r, const void *from, size_t size) {
+  static const uintptr_t PAGE = 4096;
+  uintptr_t start = ((uintptr_t)from + PAGE - 1) & ~(PAGE - 1);
+  uintptr_t end = ((uintptr_t)from + size) & ~(PAGE - 1);
+  if (r->size >= HSC__LARGE_RING_BYTES && end > start)
+    madvise((void *)start, end - start, MADV_DONTNEED);
+}
+
+void hsc__capture_release_pages(const hsc_capture *capture) {
+  for (int i = 0; i < capture->ring_count; i++)
+    release_pages(&capture->rings[i], capture->rings[i].bytes, capture->rings[i].size);
+}
+
+void hsc_capture_looked(const hsc_capture *capture) {
+  enum { LOOKS = 1 << 18 };  // of so many attributes: some ten MiB of rings
+  if (capture->looks && ++*capture->looks % LOOKS == 0)
+    hsc__capture_release_pages(capture);
+}
+
 static hsc_status *check_header(const char *path, hsc__ring *r) {
   memcpy(&r->header, r->bytes, sizeof r->header);
   const hsc_ring_header *h = &r->header;
@@ -326,6 +347,7 @@ static hsc_status *survey(hsc_capture *capture, const hsc__ring *r, contents *ou
       if (span > out->highest)
         out->highest = span;
     }
+    release_pages(r, chunk, r->header.chunk_bytes);
   }
   if (out->chunk_count)
     qsort(out->chunks, out->chunk_count, sizeof *out->chunks, compare_chunks);
@@ -591,6 +613,7 @@ static hsc_status *read_events(hsc_capture *capture, int index) {
     if (count < held.events &&
         open_run(capture, r, index, thread, held.chunks[c].chunk, &names, &events[count]))
       count++;
+    release_pages(r, held.chunks[c].chunk, r->header.chunk_bytes);
   }
   HSC_GOTO(hsc_bytes_status(&late));
   for (size_t i = 0; i < late.size / sizeof(hsc_record *); i++) {
@@ -673,40 +696,42 @@ static hsc_status *add_directory(hsc_capture *capture, const char *path, DIR *di
 
 // What events are ordered by: start, the longer one first, number. Threads are in order by
 // themselves, so the keys are a few sorted runs, which are merged pairwise; the events are then put
-// in place once.
+// in place once. A key is small, as there are two for each event: what few starts are shared by is
+// looked up in the events.
 typedef struct order_key {
-  int64_t start_ns, duration_ns;
-  uint64_t span;
+  int64_t start_ns;
   uint32_t index;
 } order_key;
 
-static inline bool in_order(const order_key *x, const order_key *y) {
+static inline bool in_order(const hsc_event *events, const order_key *x, const order_key *y) {
   if (x->start_ns != y->start_ns)
     return x->start_ns < y->start_ns;
-  if (x->duration_ns != y->duration_ns)
-    return x->duration_ns > y->duration_ns;
-  return x->span != y->span ? x->span < y->span : x->index < y->index;
+  const hsc_event *a = &events[x->index];
+  const hsc_event *b = &events[y->index];
+  if (a->duration_ns != b->duration_ns)
+    return a->duration_ns > b->duration_ns;
+  return a->span != b->span ? a->span < b->span : x->index < y->index;
 }
 
-static size_t run_end(const order_key *keys, size_t at, size_t count) {
+static size_t run_end(const hsc_event *events, const order_key *keys, size_t at, size_t count) {
   do
     at++;
-  while (at < count && in_order(&keys[at - 1], &keys[at]));
+  while (at < count && in_order(events, &keys[at - 1], &keys[at]));
   return at;
 }
 
-static void merge_runs(order_key **keys, order_key **spare, size_t count) {
+static void merge_runs(const hsc_event *events, order_key **keys, order_key **spare, size_t count) {
   for (bool merged = true; merged;) {
     merged = false;
     order_key *from = *keys;
     order_key *to = *spare;
     for (size_t at = 0; at < count;) {
-      size_t middle = run_end(from, at, count);
-      size_t end = middle < count ? run_end(from, middle, count) : middle;
+      size_t middle = run_end(events, from, at, count);
+      size_t end = middle < count ? run_end(events, from, middle, count) : middle;
       size_t a = at;
       size_t b = middle;
       while (a < middle && b < end)
-        *to++ = in_order(&from[a], &from[b]) ? from[a++] : from[b++];
+        *to++ = in_order(events, &from[a], &from[b]) ? from[a++] : from[b++];
       while (a < middle)
         *to++ = from[a++];
       while (b < end)
@@ -735,9 +760,10 @@ static hsc_status *sort_events(hsc_event *events, size_t count) {
   order_key *spare = hsc_alloc(count * sizeof *spare);
   hsc_status *status = keys && spare ? NULL : hsc_status_out_of_memory();
   for (size_t i = 0; i < count && !status; i++)
-    keys[i] = (order_key){events[i].start_ns, events[i].duration_ns, events[i].span, (uint32_t)i};
+    keys[i] = (order_key){events[i].start_ns, (uint32_t)i};
   if (!status)
-    merge_runs(&keys, &spare, count);
+    merge_runs(events, &keys, &spare, count);
+  hsc_free(spare);
   // Cycle by cycle: every event moves once.
   for (size_t i = 0; i < count && !status; i++) {
     if (keys[i].index == i)
@@ -754,7 +780,6 @@ static hsc_status *sort_events(hsc_event *events, size_t count) {
     keys[at].index = (uint32_t)at;
   }
   hsc_free(keys);
-  hsc_free(spare);
   return status;
 }
 
@@ -976,6 +1001,8 @@ hsc_status *hsc_capture_open(const char *path, hsc_capture **out_capture) {
   }
   if (status)
     goto done;
+  capture->looks = HSC_NEW(capture->arena, uint64_t);
+  HSC_GOTO(hsc_arena_status(capture->arena));
   HSC_GOTO(read_all(capture));
   HSC_GOTO(hsc_bytes_status(&capture->threads));
   HSC_GOTO(hsc_arena_status(capture->arena));
@@ -1046,6 +1073,7 @@ uint32_t hsc_capture_number(const hsc_capture *capture, int32_t process, const c
 const hsc_trace_attr *hsc_event_attr(const hsc_capture *capture,
                                      const hsc_event *event,
                                      const char *key) {
+  hsc_capture_looked(capture);
   for (int i = 0; i < event->end_attr_count; i++)
     if (!strcmp(hsc_capture_string(capture, event->process, event->end_attrs[i].key), key))
       return &event->end_attrs[i];

@@ -96,6 +96,9 @@ static inline bool hsc_event_is_span(const hsc_event *event) {
 const char *hsc_event_shown_name(const hsc_capture *capture, const hsc_event *event);
 // "bytes=12 name=x", in the order of recording.
 void hsc_event_attrs_text(const hsc_capture *capture, const hsc_event *event, hsc_bytes *out);
+// To be called for each event whose attributes are read past hsc_event_attr: attributes lie in the
+// files, and what many looks brought into memory goes back now and then. They stay good.
+void hsc_capture_looked(const hsc_capture *capture);
 // The attribute named `key` of the event, looked for at the end first; NULL = none.
 const hsc_trace_attr *hsc_event_attr(const hsc_capture *capture,
                                      const hsc_event *event,

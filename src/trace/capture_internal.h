@@ -28,6 +28,7 @@ struct hsc_capture {
   int64_t base_raw_ns, base_wall_ns;
   const char *path;
   const char *user_categories[HSC_USER_CATEGORIES];  // names; NULL = free
+  uint64_t *looks;                                   // at attributes: hsc_capture_looked
   uint64_t backward;                                 // spans whose clock went back
 };
 
@@ -35,6 +36,10 @@ struct hsc_capture {
 // of devices and of XLA:CPU wrote them) join those of the process that has this number. What cannot
 // be read is said in the notes.
 HSC_MUST_USE hsc_status *hsc__capture_merge_profiles(hsc_capture *capture);
+// Rings from this size on are not kept in memory while they are read.
+enum { HSC__LARGE_RING_BYTES = 64 << 20 };
+// Gives back what was read of large rings; attributes of events stay good.
+void hsc__capture_release_pages(const hsc_capture *capture);
 // The thread or track (tid 0) of this name, found or made; sticky errors are in capture->threads.
 int hsc__capture_thread(hsc_capture *capture, int process, int64_t tid, const char *name);
 // Sorts the events, makes the first one the beginning of time, and finds how they nest.

@@ -68,6 +68,12 @@ static int64_t run_id_of(const hsc_event *event, uint32_t key) {
   return 0;
 }
 
+// Attributes are in the rings: looking at those of all events in turn would bring them in whole.
+static void release_sometimes(const hsc_capture *capture, size_t event) {
+  if (event % (1 << 20) == 0)
+    hsc__capture_release_pages(capture);
+}
+
 // A run of a device that ended after its call is given by a callback: its parent is the call that
 // has its number.
 static hsc_status *find_calls_of_runs(hsc_capture *capture, int ring) {
@@ -82,6 +88,7 @@ static hsc_status *find_calls_of_runs(hsc_capture *capture, int ring) {
       continue;
     calls += e->kind == HSC_RECORD_BEGIN;
     orphans += e->kind == HSC_RECORD_COMPLETE && run_id_of(e, key) > 0;
+    release_sometimes(capture, i);
   }
   if (!orphans || !calls)
     return NULL;
@@ -98,6 +105,7 @@ static hsc_status *find_calls_of_runs(hsc_capture *capture, int ring) {
             : 0;
     if (id > 0 && (uint64_t)id < most)
       spans[id] = e->span;
+    release_sometimes(capture, i);
   }
   for (size_t i = 0; i < count; i++) {
     hsc_event *e = &events[i];
@@ -106,6 +114,7 @@ static hsc_status *find_calls_of_runs(hsc_capture *capture, int ring) {
     int64_t id = run_id_of(e, key);
     if (id > 0 && (uint64_t)id < most && spans[id] && spans[id] != e->span)
       e->parent = spans[id];
+    release_sometimes(capture, i);
   }
   hsc_free(spans);
   return NULL;
@@ -114,6 +123,7 @@ static hsc_status *find_calls_of_runs(hsc_capture *capture, int ring) {
 hsc_status *hsc__capture_nest(hsc_capture *capture) {
   for (int ring = 0; ring < capture->ring_count; ring++)
     HSC_TRY(find_calls_of_runs(capture, ring));
+  hsc__capture_release_pages(capture);
   return nest_threads(capture);
 }
 

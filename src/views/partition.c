@@ -179,6 +179,7 @@ hsc_status *hsc_partition_of(const hsc_capture *capture, hsc_partition *out) {
     hsc_bytes more = {0};
     int64_t now = cover(&covered, &lists[r], &more);
     hsc_bytes_deinit(&covered);
+    hsc_bytes_deinit(&lists[r]);
     covered = more;
     HSC_GOTO(hsc_bytes_status(&covered));
     out->part_ns[activity_of_rank[r]] += now - before;

@@ -170,11 +170,12 @@ hsc__key hsc__key_of(const hsc__view_context *cx, const char *text) {
   uint32_t *numbers = HSC_NEW_ARRAY(cx->arena, uint32_t, count + 1);
   for (int p = 0; numbers && p < count; p++)
     numbers[p] = hsc_capture_number(cx->capture, p, text);
-  return (hsc__key){text, numbers};
+  return (hsc__key){text, cx->capture, numbers};
 }
 
 const hsc_trace_attr *hsc__key_attr(const hsc__key *key, const hsc_event *event) {
   uint32_t number = event->process >= 0 ? key->numbers[event->process] : 0;
+  hsc_capture_looked(key->capture);
   for (int i = 0; number && i < event->end_attr_count; i++)
     if (event->end_attrs[i].key == number)
       return &event->end_attrs[i];

@@ -66,6 +66,7 @@ void hsc__view_rows(hsc__view_context *cx,
 // process.
 typedef struct hsc__key {
   const char *text;
+  const hsc_capture *capture;
   const uint32_t *numbers;  // [process]; 0 = not used there
 } hsc__key;
 hsc__key hsc__key_of(const hsc__view_context *cx, const char *text);

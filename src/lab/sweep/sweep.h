@@ -147,6 +147,8 @@ typedef struct hsc_sweep_summary {
   int64_t planned, before, done, left;  // tasks; done: by this run, on all ranks
   int64_t lost_ranks, full_ranks;
   double seconds, busy_seconds;  // wall time; sum over tasks
+  int64_t messages;              // that rank 0 took
+  double message_seconds;        // processor time of its dispatching thread for them
   bool interrupted;
   int slots;  // that tasks were done by, on all ranks
 } hsc_sweep_summary;

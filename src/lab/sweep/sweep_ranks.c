@@ -18,6 +18,7 @@
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <time.h>
 
 #include "lab/dispatch/dispatch.h"
 #include "lab/store/store.h"
@@ -339,7 +340,8 @@ typedef struct dispatcher {
   json_t *own;
   member *members;  // [t->size]; 0 is this rank
   hsc__pool *pool;
-  bool *open;  // [count]: to be done, no result yet
+  bool returned;  // tasks came back to the pool
+  bool *open;     // [count]: to be done, no result yet
   int64_t open_count, experiment, beat_ns, seen_ns;
   hsc_sweep_summary *summary;
   hsc_status *status;
@@ -363,6 +365,7 @@ static void take_back(dispatcher *d, int rank) {
   for (int i = 0; i < m->had_count; i++)
     if (d->open[m->had[i]])
       hsc__pool_return(d->pool, m->had[i]);
+  d->returned = d->returned || m->had_count;
   m->had_count = 0;
   m->had_s = 0;
 }
@@ -434,6 +437,7 @@ static void take_result(dispatcher *d, int rank, const json_t *message) {
   }
   if (!kept) {
     hsc__pool_return(d->pool, task);
+    d->returned = true;
     return;
   }
   double took_s = json_number_value(json_object_get(row, "took_s"));
@@ -532,27 +536,51 @@ static bool anybody_works(const dispatcher *d) {
   return false;
 }
 
+// Who is given tasks: after a message its sender; everybody while there is nothing to hear, and
+// where tasks came back.
+static void feed_on(dispatcher *d, int from) {
+  bool all = from < 0 || d->returned;
+  d->returned = false;
+  feed(d, 0);
+  for (int rank = 1; all && rank < d->t->size; rank++)
+    feed(d, rank);
+  if (!all && from > 0)
+    feed(d, from);
+}
+
+static int64_t processor_ns(void) {
+  struct timespec now;
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
 static void dispatch_all(dispatcher *d) {
   const hsc_sweep_run_options *o = d->options;
   int64_t silence_ns = (int64_t)((o->silence_s > 0 ? o->silence_s : 30) * 1e9);
-  int from;
   while (d->open_count > 0 && !d->status) {
+    int from = -1;
+    int64_t start_ns = processor_ns();
     json_t *message = receive_json(d->t, &from);
     if (message && from > 0 && from < d->t->size)
       take_message(d, from, message);
     hear_own_crew(d);
     look_after(d, silence_ns);
-    for (int rank = 0; rank < d->t->size && !d->status; rank++)
-      feed(d, rank);
+    if (!d->status)
+      feed_on(d, message ? from : -1);
+    if (message) {
+      d->summary->messages++;
+      d->summary->message_seconds += (double)(processor_ns() - start_ns) * 1e-9;
+    }
+    json_decref(message);
     d->summary->interrupted = o->stop && *o->stop;
     if (d->summary->interrupted)
       break;
+    if (message)
+      continue;
     if (!anybody_works(d) && !d->status)
       d->status = HSC_ERR(RESOURCE_EXHAUSTED, "no rank can take tasks any more; %lld are left",
                           (long long)d->open_count);
-    if (!message)
-      hsc_sleep_ns(LOOK_NS);
-    json_decref(message);
+    hsc_sleep_ns(LOOK_NS);
   }
 }
 
