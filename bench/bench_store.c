@@ -1,5 +1,5 @@
-// bench_store.c - results of a large sweep: how fast a store takes them, how large it gets, how fast
-// it answers; and the same rows as a Parquet part.
+// bench_store.c - results of a large sweep: how fast a store takes them, how large it gets; and the
+// same rows as a Parquet part. bench/sweep/store_queries.py asks both.
 //
 //   bench_store FOLDER ROWS     writes FOLDER/store.sqlite and FOLDER/part.parquet
 //
