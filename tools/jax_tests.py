@@ -8,14 +8,14 @@
 CHECKOUT is a directory with JAX's tests/ and conftest.py, of the version that the Python given by --python has installed (docs/conformance.md names
 both). JAX's tests stay where they are: nothing of them is in this repository. What does not pass here is run on XLA:CPU as well: a case that fails there too is
 no case. With --whole the ids that pass on XLA:CPU are taken from BASELINE/<file>.passed.txt; where that is missing, the whole file is run there first
-and the list is written. Files whose tests ask for several CPU devices get as many of ours.
+and the list is written. Files whose tests ask for several CPU devices get as many of ours,
+as any program does.
 
 Ends with 1 when a file passes less than --least percent of the cases that pass on XLA:CPU.
 """
 import argparse
 import os
 import pathlib
-import re
 import subprocess
 import sys
 import time
@@ -76,12 +76,6 @@ def read_record(path):
     return cases
 
 
-def devices_wanted(options, name):
-    """How many CPU devices the file asks JAX for; 1 where it does not ask."""
-    asked = re.search(r"request_cpu_devices\((\d+)\)", (options.checkout / "tests" / f"{name}.py").read_text())
-    return asked.group(1) if asked else "1"
-
-
 def run_file(options, name, on_device, folder, only=()):
     """Runs one file, or the cases `only` of it; a process that dies loses one case and goes on with the others (pytest-xdist starts another worker)."""
     folder.mkdir(parents=True, exist_ok=True)
@@ -93,7 +87,6 @@ def run_file(options, name, on_device, folder, only=()):
     if on_device:
         paths.append(str(ROOT / "python"))
         environment.update(JAX_PLATFORMS="hloscope,cpu", PJRT_NAMES_AND_LIBRARY_PATHS=f"hloscope:{options.library}")
-        environment["HLOSCOPE_DEVICE_COUNT"] = devices_wanted(options, name)
     else:
         environment["JAX_PLATFORMS"] = "cpu"
     environment["PYTHONPATH"] = os.pathsep.join(paths + [p for p in [os.environ.get("PYTHONPATH")] if p])

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Runs meson's tests and ends with one plain line: how many passed, how many failed.
 
-    tools/run_tests.py BUILD [--suite NAME]... [--no-suite NAME]... [--slow FACTOR]
+    tools/run_tests.py BUILD [--suite NAME]... [--no-suite NAME]... [--slow FACTOR] [TEST]...
 
 Programs that speak TAP count with each of their cases, others as one. The numbers come from the JUnit file that meson writes, so a program
-that crashed counts as failed. The exit code is 0 only when nothing failed and something passed.
+that crashed counts as failed. What was skipped is listed by reason. The exit code is 0 only when nothing failed and something passed.
 """
 import argparse
 import json
@@ -34,6 +34,31 @@ def count(junit: pathlib.Path) -> tuple[int, int, int, list[str]]:
     return passed, failed, skipped, names
 
 
+SKIPPED = re.compile(r"^\s*(?:1\.\.0|ok \d+)(?: - (?P<name>.*?))?\s*# SKIP\s*(?P<why>.*)$", re.IGNORECASE)
+
+
+def skips_by_reason(log: pathlib.Path) -> dict[str, list[str]]:
+    """{reason: what was skipped for it}; a whole program that was skipped counts as one."""
+    reasons: dict[str, list[str]] = {}
+    for line in log.read_text(encoding="utf-8").splitlines() if log.exists() else []:
+        test = json.loads(line)
+        told = [match for text in test.get("stdout", "").splitlines() if (match := SKIPPED.match(text))]
+        for match in told:
+            name = f"{test['name']}: {match['name']}" if match["name"] else test["name"]
+            reasons.setdefault(match["why"].strip() or "no reason given", []).append(name)
+        if test["result"] == "SKIP" and not told:
+            reasons.setdefault("no reason given", []).append(test["name"])
+    return reasons
+
+
+def show_skips(reasons: dict[str, list[str]]) -> None:
+    if reasons:
+        print("skipped:")
+    for reason, names in sorted(reasons.items(), key=lambda r: (-len(r[1]), r[0])):
+        print(f"  {len(names):4}  {reason}")
+        print(f"        {', '.join(names[:3])}" + (f" and {len(names) - 3} more" if len(names) > 3 else ""))
+
+
 def show_failures(log: pathlib.Path) -> None:
     """What failing TAP programs said: meson shows their stderr only."""
     for line in log.read_text(encoding="utf-8").splitlines() if log.exists() else []:
@@ -48,15 +73,17 @@ def show_failures(log: pathlib.Path) -> None:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("build", type=pathlib.Path)
+    parser.add_argument("tests", nargs="*", metavar="TEST", help="these tests only")
     parser.add_argument("--suite", action="append", default=[])
     parser.add_argument("--no-suite", action="append", default=[])
     parser.add_argument("--slow", default="1", help="factor on all time limits, for sanitizers")
-    options = parser.parse_args()
+    options = parser.parse_intermixed_args()
     command = ["meson", "test", "-C", str(options.build), "--no-rebuild", "--print-errorlogs", "--timeout-multiplier", options.slow]
     for suite in options.suite:
         command += ["--suite", suite]
     for suite in options.no_suite:
         command += ["--no-suite", suite]
+    command += options.tests
     junit = options.build / "meson-logs" / "testlog.junit.xml"
     junit.unlink(missing_ok=True)
     begin = time.monotonic()
@@ -70,6 +97,7 @@ def main() -> int:
         names = ["a test program failed outside of its cases; see above"]
     if code:
         show_failures(options.build / "meson-logs" / "testlog.json")
+    show_skips(skips_by_reason(options.build / "meson-logs" / "testlog.json"))
     if names:
         print("failed:")
         for name in names:

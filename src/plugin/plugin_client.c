@@ -1,9 +1,11 @@
 // plugin_client.c - the client: its devices, its memory, its options.
 //
-// Create options: device_count (int, also HLOSCOPE_DEVICE_COUNT), thread_count (int, also
-// HLOSCOPE_THREADS; 0 = the cores of this process), cache_dir (text: compiled programs are kept
-// there; "" = nowhere; else $HLOSCOPE_CACHE_DIR/executables when that is set). Unknown ones are
-// refused by name.
+// Create options: device_count (int; also cpu_device_count, as XLA:CPU's plugin has it, then
+// HLOSCOPE_DEVICE_COUNT, then XLA_FLAGS=--xla_force_host_platform_device_count), thread_count (int,
+// also HLOSCOPE_THREADS; 0 = the cores of this process), cache_dir (text: compiled programs are
+// kept there; "" = nowhere; else $HLOSCOPE_CACHE_DIR/executables when that is set). Unknown ones
+// are refused by name.
+#include "base/files/file_io.h"
 #include "plugin/plugin_internal.h"
 
 #include <stdlib.h>
@@ -26,11 +28,47 @@ static hsc_status *number_from_environment(const char *name, int64_t *in_out_val
   return NULL;
 }
 
+// What XLA_FLAGS asks XLA:CPU for: programs that want eight devices of a processor say it so. The
+// last one counts. XLA_FLAGS may also name a file of flags, which holds them alike.
+static hsc_status *devices_from_flags(const char *flags, int64_t *in_out_value) {
+  static const char name[] = "xla_force_host_platform_device_count";
+  for (const char *at = flags; at && (at = strstr(at, name)); at += sizeof name - 1) {
+    bool is_word = at == flags || strchr("- \t\n", at[-1]);
+    const char *text = at + sizeof name - 1;
+    if (!is_word || (*text != '=' && *text != ' '))
+      continue;
+    char *end;
+    long value = strtol(text + 1, &end, 10);
+    if (end == text + 1 || (*end && !strchr(" \t\n", *end)))
+      return HSC_ERR(INVALID_ARGUMENT, "XLA_FLAGS: --%s wants a number", name);
+    *in_out_value = value;
+  }
+  return NULL;
+}
+
+static hsc_status *devices_from_environment(int64_t *in_out_value) {
+  const char *flags = getenv("XLA_FLAGS");
+  if (!flags || !*flags)
+    return NULL;
+  if (flags[strspn(flags, " \t\n")] == '-')
+    return devices_from_flags(flags, in_out_value);
+  hsc_bytes file = {0};
+  hsc_status *status = hsc_file_read(flags, &file);
+  if (status) {  // XLA ends the process here; the compiler says what is wrong with the variable
+    hsc_status_free(status);
+    return NULL;
+  }
+  status = devices_from_flags(hsc_bytes_text(&file), in_out_value);
+  hsc_bytes_deinit(&file);
+  return status;
+}
+
 static bool is_named(const PJRT_NamedValue *value, const char *name) {
   return value->name_size == strlen(name) && memcmp(value->name, name, value->name_size) == 0;
 }
 
 static hsc_status *read_options(const PJRT_NamedValue *values, size_t count, client_options *out) {
+  HSC_TRY(devices_from_environment(&out->device_count));
   HSC_TRY(number_from_environment("HLOSCOPE_DEVICE_COUNT", &out->device_count));
   HSC_TRY(number_from_environment("HLOSCOPE_THREADS", &out->thread_count));
   const char *cache = getenv("HLOSCOPE_CACHE_DIR");
@@ -44,7 +82,7 @@ static hsc_status *read_options(const PJRT_NamedValue *values, size_t count, cli
   for (size_t i = 0; i < count; i++) {
     const PJRT_NamedValue *value = &values[i];
     int64_t *number;
-    if (is_named(value, "device_count"))
+    if (is_named(value, "device_count") || is_named(value, "cpu_device_count"))
       number = &out->device_count;
     else if (is_named(value, "thread_count"))
       number = &out->thread_count;
@@ -157,8 +195,8 @@ HSC_ENTRY(PJRT_Client_Destroy) {
 
 HSC_ENTRY(PJRT_Client_PlatformName) {
   HSC_CHECK_ARGS(PJRT_Client_PlatformName, platform_name_size);
-  args->platform_name = HSC_PLATFORM_NAME;
-  args->platform_name_size = strlen(HSC_PLATFORM_NAME);
+  args->platform_name = hsc__platform_name();
+  args->platform_name_size = strlen(args->platform_name);
   return NULL;
 }
 

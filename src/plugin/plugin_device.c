@@ -88,9 +88,10 @@ HSC_ENTRY(PJRT_Device_MemoryStats) {
   args->bytes_limit = client->memory_limit_bytes;
   args->peak_bytes_in_use_is_set = args->num_allocs_is_set = args->largest_alloc_size_is_set =
       args->pool_bytes_is_set = true;
-  args->bytes_limit_is_set = client->memory_limit_bytes > 0;
-  args->bytes_reserved_is_set = args->peak_bytes_reserved_is_set =
-      args->bytes_reservable_limit_is_set = false;
+  // Nothing is set aside: what can be reserved at most is what there is.
+  args->bytes_reservable_limit = client->memory_limit_bytes;
+  args->bytes_limit_is_set = args->bytes_reservable_limit_is_set = client->memory_limit_bytes > 0;
+  args->bytes_reserved_is_set = args->peak_bytes_reserved_is_set = false;
   args->largest_free_block_bytes_is_set = args->peak_pool_bytes_is_set = false;
   return NULL;
 }

@@ -169,6 +169,7 @@ void hsc__client_release(PJRT_Client *client);
 hsc_status *hsc__topology_init(PJRT_TopologyDescription *topology, int device_count);
 void hsc__topology_release(PJRT_TopologyDescription *topology);
 const char *hsc__platform_version(void);
+const char *hsc__platform_name(void);  // HLOSCOPE_PLATFORM_NAME, else HSC_PLATFORM_NAME
 #define HSC_PLATFORM_NAME "hloscope"
 #define HSC_DEVICE_KIND "cpu"
 

@@ -72,10 +72,18 @@ HSC_ENTRY(PJRT_TopologyDescription_Destroy) {
   return NULL;
 }
 
+// JAX chooses its lowering rules by this name, and its own name only the rules for every platform:
+// no eigenvalues, no callbacks. Where the Python package cannot be installed, "cpu" has the rules
+// for CPUs, whose custom calls the device knows.
+const char *hsc__platform_name(void) {
+  const char *name = getenv("HLOSCOPE_PLATFORM_NAME");
+  return name && *name ? name : HSC_PLATFORM_NAME;
+}
+
 HSC_ENTRY(PJRT_TopologyDescription_PlatformName) {
   HSC_CHECK_ARGS(PJRT_TopologyDescription_PlatformName, platform_name_size);
-  args->platform_name = HSC_PLATFORM_NAME;
-  args->platform_name_size = strlen(HSC_PLATFORM_NAME);
+  args->platform_name = hsc__platform_name();
+  args->platform_name_size = strlen(args->platform_name);
   return NULL;
 }
 

@@ -8,6 +8,7 @@ Skipped where jax is not installed.
 import importlib.util
 import os
 import pathlib
+import subprocess
 import sys
 
 if importlib.util.find_spec("jax") is None:
@@ -234,6 +235,47 @@ def values_of_a_group_are_cut_alike():
 
     y = f(put(A, P("x", "y")))
     assert y.sharding.spec == P("x", "y"), y.sharding
+
+
+@test
+def an_argument_that_comes_back_is_cut_as_the_result():
+    explicit = jax.make_mesh((2,), ("x",), axis_types=(jax.sharding.AxisType.Explicit,))
+    with jax.set_mesh(explicit):
+        x = jax.device_put(np.arange(8.0, dtype=np.float32), P("x"))
+        for spec in (P(unreduced={"x"}), P("x"), P()):
+            out = jax.jit(jax.shard_map(lambda a: a, in_specs=P("x"), out_specs=spec, check_vma=False))(x)
+            assert out.sharding.is_equivalent_to(NamedSharding(explicit, spec), 1), (spec, out.sharding)
+        whole = jax.device_put(np.arange(8.0, dtype=np.float32), P())
+        twice = jax.jit(jax.shard_map(lambda a: a, in_specs=P(), out_specs=P("x"), check_vma=False))(whole)
+        close(twice, np.concatenate([whole, whole]))
+
+
+@test
+def nested_smap_cuts_by_both_axes():
+    with jax.set_mesh(MESH):
+        x = put(np.arange(32.0, dtype=np.float32).reshape(8, 4), P("x", "y"))
+        inner = lambda a: jax.smap(lambda b: b * b, in_axes=0, out_axes=0, axis_name="y")(a)
+        close(jax.smap(inner, in_axes=0, out_axes=0, axis_name="x")(x), np.asarray(x) ** 2)
+
+
+@test
+def eight_devices_as_xla_cpu_is_asked_for_them():
+    program = "import sys, jax\nif len(sys.argv) > 1: jax.config.update('jax_num_cpu_devices', int(sys.argv[1]))\nprint(len(jax.devices()), jax.devices()[0].memory_stats()['bytes_reservable_limit'] > 0)"
+    package = str(pathlib.Path(__file__).resolve().parents[2] / "python")
+    base = {name: value for name, value in os.environ.items() if name not in ("HLOSCOPE_DEVICE_COUNT", "XLA_FLAGS")}
+    force = "--xla_force_host_platform_device_count=8"
+    for wanted, arguments, variables in (("1", [], {}), ("8", [], {"XLA_FLAGS": force}), ("8", [], {"XLA_FLAGS": f"--xla_cpu_enable_fast_math=false {force}"}),
+                                         ("3", [], {"XLA_FLAGS": force, "HLOSCOPE_DEVICE_COUNT": "3"}), ("4", ["4"], {"XLA_FLAGS": force, "PYTHONPATH": package}), ("5", ["5"], {"PYTHONPATH": package})):
+        made = subprocess.run([sys.executable, "-c", program, *arguments], env={**base, **variables}, capture_output=True, text=True, check=False, timeout=200)
+        assert made.stdout == f"{wanted} True\n", (wanted, variables, made.stdout, made.stderr[-500:])
+
+
+@test
+def linear_algebra_without_the_package():
+    program = "import jax, jax.numpy as jnp, numpy as np\na = np.diag(np.arange(1, 5, dtype=np.float32))\nprint(jax.default_backend(), jnp.linalg.eigh(a)[0], jnp.linalg.svd(a, compute_uv=False), jnp.linalg.eig(a)[0].real, jax.scipy.linalg.schur(a)[0].diagonal())"
+    plain = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    made = subprocess.run([sys.executable, "-c", program], env={**plain, "JAX_PLATFORMS": "hloscope", "HLOSCOPE_PLATFORM_NAME": "cpu"}, capture_output=True, text=True, check=False, timeout=200)
+    assert made.stdout == "cpu [1. 2. 3. 4.] [4. 3. 2. 1.] [1. 2. 3. 4.] [1. 2. 3. 4.]\n", (made.stdout, made.stderr[-500:])
 
 
 if __name__ == "__main__":

@@ -53,7 +53,7 @@ def installed_in(folder):
 
 
 def main():
-    interpreter = sys.argv[1]
+    interpreter = os.environ.get("HLOSCOPE_JAX_PYTHON") or sys.argv[1]
     if python(interpreter, "import jax, jaxlib").returncode:
         print("1..0 # SKIP no jax")
         return 0

@@ -15,10 +15,11 @@ import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 hloscope = str(pathlib.Path(sys.argv[1]).resolve())
-jax_python = sys.argv[2] if len(sys.argv) > 2 and sys.argv[2] else os.environ.get("HLOSCOPE_PYTHON", sys.executable)
-torch_python = sys.argv[3] if len(sys.argv) > 3 and sys.argv[3] else sys.executable
+jax_python = os.environ.get("HLOSCOPE_JAX_PYTHON") or (sys.argv[2] if len(sys.argv) > 2 and sys.argv[2] else os.environ.get("HLOSCOPE_PYTHON", sys.executable))
+torch_python = os.environ.get("HLOSCOPE_TORCH_PYTHON") or (sys.argv[3] if len(sys.argv) > 3 and sys.argv[3] else sys.executable)
 cache = os.environ.get("HLOSCOPE_CACHE_DIR") or os.path.join(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "hloscope")
-packages = next(iter(glob.glob(os.path.join(cache, "venv", "lib", "python3*", "site-packages"))), "")
+roots = [os.path.join(os.path.dirname(os.environ.get("HLOSCOPE_PYTHON", "")), ".."), os.path.join(cache, "venv")]
+packages = next((found for root in roots for found in glob.glob(os.path.join(root, "lib", "python3*", "site-packages"))), "")
 done, failed = 0, 0
 
 AHEAD_OF_TIME = """
@@ -82,10 +83,11 @@ with tempfile.TemporaryDirectory(prefix="hloscope-trace-") as scratch:
         if not has(jax_python, "jax"):
             skip(name, f"{jax_python} has no JAX")
             continue
-        if not packages or not has(jax_python, module, packages):
+        path = "" if has(jax_python, module) else packages
+        if not has(jax_python, module, path):
             skip(name, f"hloscope devices --install {kind} brings the plugin")
             continue
-        made, tables = trace(scratch, kind, [jax_python, "-c", AHEAD_OF_TIME, kind, str(ROOT / "targets" / "gpu" / "h100.pbtxt")], PYTHONPATH=packages, JAX_PLATFORMS="cpu", ALLOW_MULTIPLE_LIBTPU_LOAD="1")
+        made, tables = trace(scratch, kind, [jax_python, "-c", AHEAD_OF_TIME, kind, str(ROOT / "targets" / "gpu" / "h100.pbtxt")], PYTHONPATH=path, JAX_PLATFORMS="cpu", ALLOW_MULTIPLE_LIBTPU_LOAD="1")
         ledger = [r for r in tables["recompiles"] if r["executable"] == "jit_f"]
         report(name, made.returncode == 0 and made.stdout.count("compiled True") == 2 and [r["kind"] for r in ledger] == ["first", "changed"] and "was f32[64,64], now f32[128,128]" in ledger[1]["why"],
                (made.returncode, made.stdout[-200:], made.stderr[-800:], ledger))

@@ -1,7 +1,10 @@
 // test_convolution.c - convolutions on the built-in device against the reference evaluator: random
 // dimension orders, windows, groups, types.
 #include "cpu/kernels/conv/convolution.h"
+#include "formats/common/formats.h"
 #include "kernel_case.h"
+
+#include <math.h>
 
 static int64_t between(kernel_case *c, int64_t low, int64_t high) {
   return low + kernel_case_below(c, high - low + 1);
@@ -19,7 +22,7 @@ static void shuffle(kernel_case *c, int64_t *v, int count) {
 typedef struct form {
   int spatial_least, spatial_most;
   int64_t batch, features, columns, position, window;  // largest
-  bool grouped, depthwise, dense_last, epilogue, narrow;
+  bool grouped, depthwise, dense_last, epilogue, narrow, not_finite;
 } form;
 
 static void check_convolution(uint64_t seed, const form *f) {
@@ -86,6 +89,10 @@ static void check_convolution(uint64_t seed, const form *f) {
   hsc_type type = types[f->narrow ? 2 + kernel_case_below(&c, 2) : kernel_case_below(&c, 5) == 0];
   hsc_instr *x = kernel_case_input(&c, type, rank, in_dims, 3);
   hsc_instr *k = kernel_case_input(&c, type, rank, kernel_dims, 2);
+  int64_t kernel_count = hsc_shape_elements(&k->shape);
+  for (int i = 0; f->not_finite && i < 2 && kernel_count > 0; i++)
+    hsc_literal_set_double(c.inputs[1], kernel_case_below(&c, kernel_count),
+                           kernel_case_below(&c, 2) ? NAN : INFINITY);
   hsc_window_dim *window_copy =
       hsc_arena_copy(arena, window, sizeof window[0] * (size_t)(spatial + 1));
   hsc_attr attr = {
@@ -189,6 +196,55 @@ static void narrow_floats(void **state) {
                    .window = 3,
                    .narrow = true,
                    .epilogue = true});
+}
+// What meets padding or a hole between dilated elements is multiplied by zero, which is seen where
+// the kernel's element is infinite or NaN.
+static void taps_that_are_not_finite(void **state) {
+  form f = {.spatial_least = 1,
+            .spatial_most = 2,
+            .batch = 3,
+            .features = 4,
+            .columns = 9,
+            .position = 6,
+            .window = 4,
+            .not_finite = true};
+  run_form(9000, 120, &f);
+  f.epilogue = true;
+  run_form(9200, 60, &f);
+  f.epilogue = false;
+  f.grouped = true;
+  run_form(9300, 60, &f);
+  f.grouped = false;
+  f.narrow = true;
+  run_form(9400, 40, &f);
+  f.narrow = false;
+  f.depthwise = f.dense_last = true;
+  run_form(9500, 60, &f);
+}
+// By the definition: every output sees every tap, as 1 times it or as 0 times it.
+static void a_tap_of_nan_is_in_every_sum(void **state) {
+  static const char text[] =
+      "HloModule m\nENTRY e {\n  x = f32[1,4,1]{2,1,0} parameter(0)\n  k = f32[3,1,1]{2,1,0} "
+      "parameter(1)\n  ROOT r = f32[1,9,1]{2,1,0} convolution(x, k), window={size=3 pad=2_2 "
+      "lhs_dilate=2}, dim_labels=b0f_0io->b0f\n}\n";
+  hsc_module *module;
+  hsc_arena *arena;
+  hsc_literal *arguments[2], *result;
+  EXPECT_OK(hsc_arena_create(&arena));
+  EXPECT_OK(hsc_program_read((hsc_view){text, sizeof text - 1}, "m.hlo", &module));
+  for (int tap = 0; tap < 3; tap++) {
+    for (int i = 0; i < 2; i++) {
+      hsc_shape shape = module->entry->parameters[i]->shape;
+      EXPECT_OK(hsc_literal_create(arena, &shape, &arguments[i]));
+      for (int64_t at = 0; at < hsc_shape_elements(&shape); at++)
+        hsc_literal_set_double(arguments[i], at, i == 1 && at == tap ? NAN : 1);
+    }
+    EXPECT_OK(hsc_evaluate(module, 2, arguments, arena, &result));
+    for (int64_t at = 0; at < 9; at++)
+      assert_true(isnan(hsc_literal_get_double(result, at)));
+  }
+  hsc_module_destroy(module);
+  hsc_arena_destroy(arena);
 }
 // Long enough for several blocks of the sum, tasks for several threads, parts of the sum.
 static void larger_ones(void **state) {
@@ -591,6 +647,8 @@ int main(void) {
       cmocka_unit_test(one_feature_per_group),
       cmocka_unit_test(followed_by_bias_and_more),
       cmocka_unit_test(narrow_floats),
+      cmocka_unit_test(taps_that_are_not_finite),
+      cmocka_unit_test(a_tap_of_nan_is_in_every_sum),
       cmocka_unit_test(larger_ones),
       cmocka_unit_test(layers_and_their_gradients),
       cmocka_unit_test(winograd_of_any_size),

@@ -440,6 +440,8 @@ static int64_t bytes_in_use(void) {
   PJRT_Device_MemoryStats_Args args =
       ARGS_OF(PJRT_Device_MemoryStats, .device = client->device_list[0]);
   assert_null(api->PJRT_Device_MemoryStats(&args));
+  assert_true(args.bytes_reservable_limit_is_set);
+  assert_int_equal(args.bytes_reservable_limit, args.bytes_limit);
   return args.bytes_in_use;
 }
 
@@ -813,6 +815,36 @@ static void options_of_the_client(void **state) {
                                    HSC_HOST_COPY, NULL, &buffer));
   hsc_buffer_destroy(buffer);
   hsc_client_destroy(c);
+  // As XLA:CPU is asked: by its plugin's option and by XLA_FLAGS, which every other way beats.
+  static const struct {
+    const char *flags, *variable;
+    int64_t option;
+    int count;
+  } asked[] = {
+      {"--xla_force_host_platform_device_count=8", NULL, 0, 8},
+      {"--xla_dump_to=/nowhere --xla_force_host_platform_device_count=2 "
+       "--xla_force_host_platform_device_count=4",
+       NULL, 0, 4},
+      {"--not_xla_force_host_platform_device_count=8", NULL, 0, 1},
+      {"--xla_force_host_platform_device_count=8", "5", 0, 5},
+      {"--xla_force_host_platform_device_count=8", "5", 6, 6},
+      {"/no/such/file", NULL, 0, 1},
+      {"", NULL, 0, 1},
+  };
+  for (size_t i = 0; i < HSC_COUNT_OF(asked); i++) {
+    hsc_named_value own = {
+        .name = "cpu_device_count", .type = PJRT_NamedValue_kInt64, .integer = asked[i].option};
+    setenv("XLA_FLAGS", asked[i].flags, 1);
+    if (asked[i].variable)
+      setenv("HLOSCOPE_DEVICE_COUNT", asked[i].variable, 1);
+    assert_null(hsc_client_create(plugin, &own, asked[i].option != 0, &c));
+    assert_int_equal(hsc_client_device_count(c), asked[i].count);
+    hsc_client_destroy(c);
+    unsetenv("HLOSCOPE_DEVICE_COUNT");
+  }
+  setenv("XLA_FLAGS", "--xla_force_host_platform_device_count=many", 1);
+  expect_status(hsc_client_create(plugin, NULL, 0, &c), HSC_INVALID_ARGUMENT, "wants a number");
+  unsetenv("XLA_FLAGS");
   options[0].integer = 0;
   expect_status(hsc_client_create(plugin, options, 1, &c), HSC_INVALID_ARGUMENT,
                 "device_count is 0");

@@ -50,9 +50,30 @@ def initialize():
         path = hloscope.library_path()
         xla_bridge.register_plugin("hloscope", priority=PRIORITY, library_path=path, options=None)
     _allow_donation()
+    _pass_device_count(xla_bridge)
     from . import lowering
 
     lowering.register(path)
+
+
+def _pass_device_count(xla_bridge):
+    """jax.config's jax_num_cpu_devices says how many devices a processor is: ours is one too. JAX reads it when it makes the client."""
+    try:
+        others = xla_bridge._options_from_jax_configs
+        wanted = xla_bridge.num_cpu_devices
+    except AttributeError:  # a JAX that keeps it elsewhere: HLOSCOPE_DEVICE_COUNT and XLA_FLAGS are left
+        return
+    if hasattr(others, "hloscope"):
+        return
+
+    def options(plugin_name):
+        found = dict(others(plugin_name))
+        if plugin_name == "hloscope" and wanted.value > 0:
+            found.setdefault("device_count", wanted.value)
+        return found
+
+    options.hloscope = True
+    xla_bridge._options_from_jax_configs = options
 
 
 def _named_by_variable():

@@ -109,8 +109,10 @@ hsc_status *hsc__cpu_run_convolution(const hsc_cpu_frame *frame, const hsc_cpu_t
       buffers[thunk->input_count + 1 + o] = hsc__cpu_output(frame, thunk, o);
     cx.buffers = buffers;
   }
+  bool holes_matter = hsc_convolution_holes_matter(&cx.run);
   cx.panel_in_tasks =
-      c->epilogue == HSC_EPILOGUE_PANEL && c->rows_in_order && !c->out_copied && c->k_parts == 1 &&
+      !holes_matter && c->epilogue == HSC_EPILOGUE_PANEL && c->rows_in_order && !c->out_copied &&
+      c->k_parts == 1 &&
       (c->candidate == HSC_CONV_ROWS ||
        (c->winograd.tile && c->winograd.kind != HSC_WINOGRAD_FILTER && c->order[0] < 0));
   for (int64_t groups = c->winograd.tile ? c->winograd.group_count : 1; cx.run.group < groups;
@@ -124,6 +126,8 @@ hsc_status *hsc__cpu_run_convolution(const hsc_cpu_frame *frame, const hsc_cpu_t
     over_rows(&cx, c->rows * c->groups,
               c->columns * (int64_t)hsc_type_bytes((hsc_type)c->compute_type) * c->k_parts,
               add_chunk);
+  if (holes_matter)
+    hsc_convolution_fill_holes(&cx.run);
   if (c->out_copied) {
     char *from = cx.run.out;
     if (c->out_type != c->compute_type) {

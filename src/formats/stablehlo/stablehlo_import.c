@@ -969,7 +969,12 @@ static hsc_status *import_function(hsc__importer *im, function *f) {
       status = cut_results(im, &b, f, terminator, &sharding);
     if (!status)
       root = join(im, &b, terminator, false, NULL, 0);
-    if (root && parted && root->op != HSC_OP_PARAMETER)
+    // An argument that comes back may be cut otherwise as a result: an instruction has one sharding.
+    bool cut_anew = root && parted && root->op == HSC_OP_PARAMETER && sharding &&
+                    (!root->sharding || strcmp(root->sharding, sharding) != 0);
+    if (cut_anew)
+      root = hsc_build_unary(&b, HSC_OP_COPY, root);
+    if (root && parted)
       root->sharding = sharding;
   }
   hsc_status *built = hsc_builder_finish(&b, status ? NULL : root, &f->computation);

@@ -4,8 +4,11 @@
 // The input is packed to [batch, spatial..., feature], the kernel to [spatial..., input feature,
 // output feature], the sums to [batch, spatial..., output feature]. For every window position the
 // sums of a whole row of output positions get one small matrix product, so each sum sees the window
-// positions, and within one the input features, in ascending order. Positions in the padding are
-// skipped, not multiplied by zero.
+// positions, and within one the input features, in ascending order. Positions in the padding and
+// between dilated elements are zeros: they are skipped, and where the kernel's element is infinite
+// or NaN, the sum is set to NaN, which zero times such a number is.
+#include <math.h>
+
 #include "hlo/eval/eval_internal.h"
 
 typedef struct conv {
@@ -104,6 +107,62 @@ static void convolve_window_position(const conv *c,
   } while (hsc__next_index(last > 0 ? last : 0, c->out_size, outer_out));
 }
 
+static bool is_finite(const conv *c, int64_t at) {
+  switch (c->kind) {
+    case HSC__F32:
+      return isfinite(((const float *)c->kernel)[at]);
+    case HSC__F64:
+      return isfinite(((const double *)c->kernel)[at]);
+    case HSC__C64:
+      return isfinite(((const float *)c->kernel)[2 * at]) &&
+             isfinite(((const float *)c->kernel)[2 * at + 1]);
+    case HSC__C128:
+      return isfinite(((const double *)c->kernel)[2 * at]) &&
+             isfinite(((const double *)c->kernel)[2 * at + 1]);
+    default:
+      return true;
+  }
+}
+
+static void set_nan(const conv *c, int64_t at) {
+  if (c->kind == HSC__F32)
+    ((float *)c->sums)[at] = NAN;
+  else if (c->kind == HSC__F64)
+    ((double *)c->sums)[at] = NAN;
+  else if (c->kind == HSC__C64)
+    ((float *)c->sums)[2 * at] = ((float *)c->sums)[2 * at + 1] = NAN;
+  else
+    ((double *)c->sums)[2 * at] = ((double *)c->sums)[2 * at + 1] = NAN;
+}
+
+// The sums of one output feature to which this window position brings zero times what is not
+// finite.
+static void lose_column(const conv *c, const int64_t *w, int64_t feature, int64_t out_positions) {
+  int64_t out[HSC_MAX_RANK] = {0};
+  int64_t position = 0;
+  do {
+    bool inside = true;
+    for (int i = 0; i < c->spatial && inside; i++)
+      inside = input_position(&c->window[i], c->in_size[i], out[i], w[i]) >= 0;
+    for (int64_t b = 0; !inside && b < c->out_batch; b++)
+      set_nan(c, (b * out_positions + position) * c->out_features + feature);
+    position++;
+  } while (hsc__next_index(c->spatial, c->out_size, out));
+}
+
+static void lose_window_position(const conv *c,
+                                 const int64_t *w,
+                                 int64_t window_position,
+                                 int64_t out_positions) {
+  for (int64_t n = 0; n < c->out_features; n++) {
+    bool finite = true;
+    for (int64_t k = 0; k < c->kernel_features && finite; k++)
+      finite = is_finite(c, (window_position * c->kernel_features + k) * c->out_features + n);
+    if (!finite)
+      lose_column(c, w, n, out_positions);
+  }
+}
+
 static hsc_status *pack(const hsc__value *value,
                         const int64_t *permutation,
                         hsc_type accumulate,
@@ -187,6 +246,10 @@ hsc_status *hsc__eval_convolution(hsc__eval *cx,
     c.sums = sums;
     do
       convolve_window_position(&c, w, window_position++, in_positions, out_positions);
+    while (hsc__next_index(spatial, window_size, w));
+    window_position = 0;
+    do
+      lose_window_position(&c, w, window_position++, out_positions);
     while (hsc__next_index(spatial, window_size, w));
   }
   // From [batch, spatial..., feature] to the output's own order.

@@ -148,6 +148,9 @@ void hsc_convolution_place(
 void hsc_convolution_task(const hsc_conv_run *run, int64_t task, void *worker_scratch);
 // Rows [begin, end) of the sum of all partial products, for k_parts > 1.
 void hsc_convolution_add_parts(const hsc_conv_run *run, int64_t begin, int64_t end);
+// conv_holes.c: whether sums are to be set that the tasks leave out, after all tasks, and that.
+bool hsc_convolution_holes_matter(const hsc_conv_run *run);
+void hsc_convolution_fill_holes(const hsc_conv_run *run);
 // For numbers from elsewhere. The scratch that tasks of these sizes (up to 2^31) take per thread;
 // the tile of a WINOGRAD candidate, else 0; gcd of two positive numbers.
 int64_t hsc_convolution_worker_bytes(const hsc_convolution *c, const hsc_cpu_isa *isa);
