@@ -969,7 +969,7 @@ static hsc_status *import_function(hsc__importer *im, function *f) {
       status = cut_results(im, &b, f, terminator, &sharding);
     if (!status)
       root = join(im, &b, terminator, false, NULL, 0);
-    // An argument that comes back may be cut otherwise as a result: an instruction has one sharding.
+    // An argument that comes back may be cut otherwise as a result; instructions have one sharding.
     bool cut_anew = root && parted && root->op == HSC_OP_PARAMETER && sharding &&
                     (!root->sharding || strcmp(root->sharding, sharding) != 0);
     if (cut_anew)
