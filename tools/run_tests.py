@@ -84,7 +84,11 @@ def main() -> int:
     for suite in options.no_suite:
         command += ["--no-suite", suite]
     command += options.tests
-    junit = options.build / "meson-logs" / "testlog.junit.xml"
+    # A log of its own for each choice, so that two runs in one build do not write into one file.
+    name = "-".join(["testlog", *options.suite, *(f"no-{suite}" for suite in options.no_suite), *options.tests])[:100]
+    command += ["--logbase", name]
+    log = options.build / "meson-logs" / f"{name}.json"
+    junit = options.build / "meson-logs" / f"{name}.junit.xml"
     junit.unlink(missing_ok=True)
     begin = time.monotonic()
     code = subprocess.run(command, check=False).returncode
@@ -96,8 +100,8 @@ def main() -> int:
         failed = 1
         names = ["a test program failed outside of its cases; see above"]
     if code:
-        show_failures(options.build / "meson-logs" / "testlog.json")
-    show_skips(skips_by_reason(options.build / "meson-logs" / "testlog.json"))
+        show_failures(log)
+    show_skips(skips_by_reason(log))
     if names:
         print("failed:")
         for name in names:

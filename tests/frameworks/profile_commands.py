@@ -11,6 +11,8 @@ import subprocess
 import sys
 import tempfile
 
+from installed import installed_in
+
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 hloscope, framework = str(pathlib.Path(sys.argv[1]).resolve()), sys.argv[2]
 if importlib.util.find_spec({"jax": "jax", "torch": "torch_xla"}[framework]) is None:
@@ -19,6 +21,8 @@ if importlib.util.find_spec({"jax": "jax", "torch": "torch_xla"}[framework]) is 
 
 CASES = {"jax": [("JAX on the built-in device", {"JAX_PLATFORMS": "hloscope"}, 5), ("JAX on XLA:CPU", {"JAX_PLATFORMS": "cpu"}, 5)],
          "torch": [("PyTorch/XLA on the built-in device", {"PJRT_DEVICE": "HLOSCOPE"}, 5)]}[framework]
+PACKAGE = tempfile.TemporaryDirectory(prefix="hloscope-package-")
+installed_in(PACKAGE.name)
 PROGRAM = ROOT / "python" / "examples" / f"operator_profile_{framework}.py"
 
 
@@ -28,7 +32,7 @@ def rows(logdir, view):
 
 
 def check(variables, steps, logdir):
-    paths = [str(ROOT / "python"), os.environ.get("PYTHONPATH", "")]
+    paths = [PACKAGE.name, os.environ.get("PYTHONPATH", "")]
     environment = dict(os.environ, PYTHONPATH=os.pathsep.join(p for p in paths if p), HLOSCOPE_LIBRARY_DIR=os.path.dirname(hloscope), **variables)
     made = subprocess.run([hloscope, "profile", "--output", logdir, "--", sys.executable, str(PROGRAM)], capture_output=True, text=True, env=environment)
     if made.returncode:
@@ -62,7 +66,7 @@ ENDS = [("os._exit", "os._exit(4)", 4), ("abort", "os.abort()", 134), ("SIGTERM"
 
 def check_death(variables, logdir):
     """A program that dies leaves its profile, and dies as it would have."""
-    environment = dict(os.environ, PYTHONPATH=os.pathsep.join([str(ROOT / "python"), os.environ.get("PYTHONPATH", "")]), HLOSCOPE_LIBRARY_DIR=os.path.dirname(hloscope), **variables)
+    environment = dict(os.environ, PYTHONPATH=os.pathsep.join([PACKAGE.name, os.environ.get("PYTHONPATH", "")]), HLOSCOPE_LIBRARY_DIR=os.path.dirname(hloscope), **variables)
     bad = []
     for number, (name, ending, code) in enumerate(ENDS):
         made = subprocess.run([hloscope, "profile", "--output", f"{logdir}-{number}", "--", sys.executable, "-c", DIES + ending], capture_output=True, text=True, env=environment)
@@ -87,7 +91,7 @@ for t in threads: t.join()
 
 def check_devices(variables, logdir):
     """Two devices, four threads: names and ordinals are the devices' own, however runs overlap."""
-    environment = dict(os.environ, PYTHONPATH=os.pathsep.join([str(ROOT / "python"), os.environ.get("PYTHONPATH", "")]), HLOSCOPE_LIBRARY_DIR=os.path.dirname(hloscope),
+    environment = dict(os.environ, PYTHONPATH=os.pathsep.join([PACKAGE.name, os.environ.get("PYTHONPATH", "")]), HLOSCOPE_LIBRARY_DIR=os.path.dirname(hloscope),
                        HLOSCOPE_DEVICE_COUNT="2", **variables)
     bad = []
     for verb, view in [("profile", "hlo-operators"), ("trace", "executions")]:
@@ -117,7 +121,7 @@ print(y.cpu().sum())
 
 def check_modules(variables, logdir):
     """A program that says nothing of names has its modules' in the profile."""
-    environment = dict(os.environ, PYTHONPATH=os.pathsep.join([str(ROOT / "python"), os.environ.get("PYTHONPATH", "")]), HLOSCOPE_LIBRARY_DIR=os.path.dirname(hloscope), **variables)
+    environment = dict(os.environ, PYTHONPATH=os.pathsep.join([PACKAGE.name, os.environ.get("PYTHONPATH", "")]), HLOSCOPE_LIBRARY_DIR=os.path.dirname(hloscope), **variables)
     with open(logdir + ".py", "w") as file:
         file.write(MODULES)
     made = subprocess.run([hloscope, "profile", "--output", logdir, "--", sys.executable, logdir + ".py"], capture_output=True, text=True, env=environment)

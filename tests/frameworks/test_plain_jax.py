@@ -13,6 +13,8 @@ import subprocess
 import sys
 import tempfile
 
+from installed import installed_in
+
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PROGRAM = """
 import tempfile
@@ -39,17 +41,6 @@ def python(interpreter, code, path=None, **environment):
 def words(text):
     """Messages without their times."""
     return re.sub(r"^[\d: .-]+", "", text, flags=re.M)
-
-
-def installed_in(folder):
-    """The package as an installation leaves it: with an entry point."""
-    for name in ("hloscope", "jax_plugins"):
-        (folder / name).symlink_to(ROOT / "python" / name)
-    info = folder / "hloscope-0.dist-info"
-    info.mkdir()
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: hloscope\nVersion: 0\n")
-    (info / "entry_points.txt").write_text("[jax_plugins]\nhloscope = jax_plugins.hloscope\n")
-    return folder
 
 
 def main():

@@ -14,6 +14,9 @@ import sys
 import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+sys.path.insert(0, str(ROOT / "tests" / "frameworks"))
+from installed import installed_in  # noqa: E402
+
 hloscope = str(pathlib.Path(sys.argv[1]).resolve())
 jax_python = os.environ.get("HLOSCOPE_JAX_PYTHON") or (sys.argv[2] if len(sys.argv) > 2 and sys.argv[2] else os.environ.get("HLOSCOPE_PYTHON", sys.executable))
 torch_python = os.environ.get("HLOSCOPE_TORCH_PYTHON") or (sys.argv[3] if len(sys.argv) > 3 and sys.argv[3] else sys.executable)
@@ -98,11 +101,13 @@ with tempfile.TemporaryDirectory(prefix="hloscope-trace-") as scratch:
     if not has(torch_python, "torch_xla"):
         skip(name, f"{torch_python} has no torch_xla")
     else:
-        made, tables = trace(scratch, "torch", [torch_python, str(ROOT / "python" / "examples" / "torch_mlp.py")], PJRT_DEVICE="HLOSCOPE", PYTHONPATH=os.pathsep.join([str(ROOT / "python"), os.environ.get("PYTHONPATH", "")]),
+        os.mkdir(os.path.join(scratch, "package"))
+        package = str(installed_in(os.path.join(scratch, "package")))
+        made, tables = trace(scratch, "torch", [torch_python, str(ROOT / "python" / "examples" / "torch_mlp.py")], PJRT_DEVICE="HLOSCOPE", PYTHONPATH=os.pathsep.join([package, os.environ.get("PYTHONPATH", "")]),
                              HLOSCOPE_LIBRARY_DIR=os.path.dirname(hloscope))
         report(name, made.returncode == 0 and tables["recompiles"] and tables["executions"] and tables["operators"], made.stderr[-800:])
         report("every execution of it has its run on the device", tables["executions"] and all(r["measured"] == "device" and r["run"] > 0 for r in tables["executions"]), tables["executions"][:3])
-        made, tables = trace(scratch, "constant", [torch_python, "-c", CONSTANT_FIRST], PJRT_DEVICE="HLOSCOPE", PYTHONPATH=os.pathsep.join([str(ROOT / "python"), os.environ.get("PYTHONPATH", "")]), HLOSCOPE_LIBRARY_DIR=os.path.dirname(hloscope))
+        made, tables = trace(scratch, "constant", [torch_python, "-c", CONSTANT_FIRST], PJRT_DEVICE="HLOSCOPE", PYTHONPATH=os.pathsep.join([package, os.environ.get("PYTHONPATH", "")]), HLOSCOPE_LIBRARY_DIR=os.path.dirname(hloscope))
         again = [r["why"] for r in tables["recompiles"] if r["kind"] == "changed"]
         report("the ledger finds the constant that became an argument", any("was a constant" in why and "now a parameter" in why for why in again), (made.stderr[-500:], tables["recompiles"]))
     print(f"1..{done}")
