@@ -135,8 +135,6 @@ static const struct {
   const char *rule, *why;
 } exceptions[] = {{"log(A^B) => B * log(A)", "A^B may overflow where its logarithm does not"},
                   {"rsqrt(A^-2) => |A|", "A^-2 may overflow where A does not"},
-                  {"of padded input: padding in its window",
-                   "padding is not multiplied with the kernel's infinity"},
                   {"of a kernel spread by padding: window dilation",
                    "what lies between is not multiplied with infinity"}};
 
