@@ -400,7 +400,10 @@ def forms():
     def jvp(draw, vs, body):
         x = draw.choice([v for v in vs if jnp.issubdtype(v.dtype, jnp.floating)])
         inner = fixed(draw, body)
-        return jax.jvp(lambda v: inner([v]), (x,), (jnp.ones_like(x),))[1]
+        tangent = jax.jvp(lambda v: inner([v]), (x,), (jnp.ones_like(x),))[1]
+        if tangent.dtype == jax.dtypes.float0:  # of whole numbers: no array
+            raise ValueError
+        return tangent
 
     def checkpoint(draw, vs, body):
         inner = fixed(draw, body)
@@ -487,13 +490,16 @@ def distance(a, b):
         return None
     if a.dtype == bool or np.issubdtype(a.dtype, np.integer):
         return float(np.mean(a != b)) if a.size else 0.0
+    least = 1e-6 if a.dtype.itemsize >= 8 and a.dtype != np.complex64 else 1e-2  # of numbers near 1: below it is what cancellation leaves
     if np.issubdtype(a.dtype, np.complexfloating):
+        # Which part of a product with infinity is NaN is not said: one part is as good as both.
+        a, b = (np.where(np.isfinite(x.real) & np.isfinite(x.imag), x, np.nan) for x in (a, b))
         a, b = (np.stack([x.real, x.imag]) for x in (a, b))
     a, b = a.astype(np.float64), b.astype(np.float64)
     odd = ~np.isfinite(b)
     if not np.array_equal(np.where(odd, b, 0), np.where(np.isfinite(a), 0, a), equal_nan=True):
         return None
-    scale = max(float(np.max(np.abs(b[~odd]), initial=0)), 1e-30)
+    scale = max(float(np.max(np.abs(b[~odd]), initial=0)), least)
     return float(np.max(np.abs(a[~odd] - b[~odd]), initial=0)) / scale
 
 
