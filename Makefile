@@ -69,10 +69,11 @@ test-kill: build-tests ## 200 recordings killed at random moments: all that was 
 test-sweep: build-tests ## 2,000 compiles of the 36 models under mpirun, ranks and everything killed 20 times: the table of a local run
 	@python3 tests/sweep/kill_ranks.py $(BUILD)/hloscope --tasks 2000 --kills 20
 
-test-sweep-backends: build-tests ## sweeps by Ray, Dask and Slurm; the first two in an environment of their own in the build folder
+test-sweep-backends: build-tests ## sweeps by Ray, Dask and Slurm, and the questions of docs/queries.md to DuckDB, Polars and Spark, in an environment of their own in the build folder
 	@test -x $(BUILD)/sweep-venv/bin/python || python3 -m venv $(BUILD)/sweep-venv
-	@$(BUILD)/sweep-venv/bin/pip install -q ray dask distributed pyyaml
+	@$(BUILD)/sweep-venv/bin/pip install -q ray dask distributed pyyaml duckdb polars pyarrow pyspark
 	@HLOSCOPE_SWEEP_PYTHON=$(CURDIR)/$(BUILD)/sweep-venv/bin/python python3 tests/sweep/backends.py $(BUILD)/hloscope
+	@HLOSCOPE_SWEEP_PYTHON=$(CURDIR)/$(BUILD)/sweep-venv/bin/python python3 tests/sweep/queries.py $(BUILD)/hloscope
 
 test-gpu: build-tests ## the 32 programs and the four models on a GPU
 	@$(BUILD)/hloscope devices --install cuda || echo "not installed (above)"

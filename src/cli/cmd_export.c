@@ -1,6 +1,7 @@
 // cmd_export.c - hloscope export: a capture in the form of other tools.
 #include <errno.h>
 #include <inttypes.h>
+#include <time.h>
 
 #include "base/files/file_io.h"
 #include "base/text/text.h"
@@ -34,7 +35,7 @@ static const hsc_option options[] = {
                       "output|o",
                       "FILE",
                       NULL,
-                      "where to; - is standard output; DIR/ is partitioned by run and host; "
+                      "where to; - is standard output; DIR/ is partitioned by run, host, date; "
                       "default CAPTURE's name with the form's extension"),
     HSC_OPTION_END,
 };
@@ -75,8 +76,8 @@ static const char *default_path(hsc_cli *cli, const char *capture, hsc_sink_id s
   return hsc_arena_printf(cli->arena, "%.*s.%s%s", (int)length, capture, name, extension);
 }
 
-// DIR/run=ID/host=NAME/events.EXTENSION, as DuckDB, Spark and Athena find partitions; the folders
-// are made.
+// DIR/run=ID/host=NAME/date=DAY/events.EXTENSION, as DuckDB, Spark and Athena find partitions; the
+// folders are made. The day is the one on which the capture began, UTC.
 static hsc_status *partition_path(hsc_cli *cli,
                                   const hsc_capture *capture,
                                   const char *directory,
@@ -84,8 +85,14 @@ static hsc_status *partition_path(hsc_cli *cli,
                                   const char **out_path) {
   const hsc_capture_process *first = hsc_capture_process_at(capture, 0);
   const char *host = *first->host ? first->host : "unknown";
-  const char *folder = hsc_arena_printf(cli->arena, "%srun=%016" PRIx64 "%016" PRIx64 "/host=%s",
-                                        directory, first->trace_id_high, first->trace_id_low, host);
+  char date[32];
+  struct tm day;
+  time_t seconds = (time_t)(hsc_capture_start_wall_ns(capture) / 1000000000);
+  if (!gmtime_r(&seconds, &day) || !strftime(date, sizeof date, "%Y-%m-%d", &day))
+    snprintf(date, sizeof date, "unknown");
+  const char *folder =
+      hsc_arena_printf(cli->arena, "%srun=%016" PRIx64 "%016" PRIx64 "/host=%s/date=%s", directory,
+                       first->trace_id_high, first->trace_id_low, host, date);
   *out_path = default_path(cli, hsc_arena_printf(cli->arena, "%s/events", folder), sink);
   return hsc_dir_make(folder);
 }
@@ -275,7 +282,7 @@ const hsc_command_body hsc_command_export = {
         "A profile goes to TensorBoard as a log directory in which every page has rows, also for "
         "XLA:CPU.\n"
         "Many captures become one data set: export each to the same DIR/, partitioned as "
-        "DIR/run=ID/host=NAME/, and read DIR/*/*/*.parquet.",
+        "DIR/run=ID/host=NAME/date=DAY/, and read DIR/**/*.parquet.",
     .examples =
         "hloscope export run.hsc\nhloscope export run.hsc --to=chrome,csv\nhloscope export run.hsc "
         "--to=raw -o - | less\nhloscope export run.hsc --to=parquet -o captures/\n"

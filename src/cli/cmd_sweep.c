@@ -25,7 +25,7 @@ typedef struct sweep_args {
   hsc_list tasks;
   int64_t placebos, repeats, series, seed, jobs, shares;
   double limit_s, silence_s;
-  bool times;
+  bool times, effects;
 } sweep_args;
 
 enum { VERB_PLAN, VERB_RUN, VERB_MERGE, VERB_SHOW, VERB_SCRIPT };
@@ -166,6 +166,11 @@ static const hsc_option options[] = {
                     times,
                     "times",
                     "also what depends on machine and moment: times, hosts",
+                    .verbs = "merge"),
+    HSC_OPTION_FLAG(sweep_args,
+                    effects,
+                    "effects",
+                    "of kind time: what each pass gains, hosts as a random effect",
                     .verbs = "merge"),
     HSC_OPTION_INT_FROM(sweep_args,
                         shares,
@@ -597,7 +602,8 @@ static hsc_status *merge(const sweep_args *args, hsc_sweep *sweep, hsc_cli *cli)
   long long left = (long long)(sweep->count - results.done);
   unsigned columns =
       (args->times ? HSC_SWEEP_TIMES : 0) | (cli->format == HSC_FORMAT_TEXT ? HSC_SWEEP_LEAN : 0);
-  hsc_status *status = hsc_sweep_table(sweep, &results, columns, &table);
+  hsc_status *status = args->effects ? hsc_sweep_effects(sweep, &results, &table)
+                                     : hsc_sweep_table(sweep, &results, columns, &table);
   hsc_sweep_results_deinit(sweep, &results);
   HSC_TRY(status);
   if (left)

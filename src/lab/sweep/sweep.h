@@ -170,3 +170,23 @@ HSC_MUST_USE hsc_status *hsc_sweep_table(const hsc_sweep *sweep,
                                          const hsc_sweep_results *results,
                                          unsigned columns,
                                          hsc_table **out_table);
+
+// ---- timed tasks (sweep_effects.c) --------------------------------------------------------------
+
+typedef struct hsc_sweep_effect {
+  int64_t processes, hosts;
+  double ratio;       // mean over hosts; NaN = no process
+  double low, high;   // 95 % interval; NaN with fewer than six processes
+  double between_sd;  // of the logarithm of the ratio, between hosts; NaN = not known
+} hsc_sweep_effect;
+// y [n]: one logarithm of a ratio for each process; host [n]: from 0 to host_count - 1. Hosts are a
+// random effect: with several of them, the interval is of the mean over hosts that might be used;
+// with one, of that host. Errors: RESOURCE_EXHAUSTED.
+HSC_MUST_USE hsc_status *hsc_sweep_host_effect(
+    const double *y, const int *host, size_t n, int host_count, hsc_sweep_effect *out);
+
+// A row for each pass that was timed (kind `time`), placebos too; notes name hosts that drift or
+// had a grade below A, and placebos that are not 1. Errors: INVALID_ARGUMENT (no timed tasks).
+HSC_MUST_USE hsc_status *hsc_sweep_effects(const hsc_sweep *sweep,
+                                           const hsc_sweep_results *results,
+                                           hsc_table **out_table);
