@@ -3,6 +3,7 @@
   python bench/zoo/bench_zoo.py                               every program of zoo.py: `make bench-zoo`
   python bench/zoo/bench_zoo.py types_ scatter_histogram_64   names or beginnings of names
   python bench/zoo/bench_zoo.py --rounds 11 --page docs/ZOO.md --picture docs/zoo.svg
+  python bench/zoo/bench_zoo.py --programs bench/zoo_holdout/programs.py --marks holdout --page docs/ZOO.md
 
 Needs a Python with JAX (--xla-python, else .venv/bin/python, else this one); it also exports the programs. Both sides sit in a worker
 each, as in bench/vs_xla.py, and take turns in random order: a turn runs a program for about --block-ms. A ratio (hloscope / XLA:CPU) is
@@ -205,8 +206,10 @@ def main():
     parser.add_argument("--hloscope", default=str(ROOT / "build" / "hloscope"), help="the program to measure")
     parser.add_argument("--plugin", default=str(ROOT / "build" / "libhloscope_cpu_pjrt.so"), help="its device")
     parser.add_argument("--xla-python", help="a Python with JAX")
-    parser.add_argument("--folder", default=str(ROOT / "build" / "zoo"), help="where the exported programs are, or go")
-    parser.add_argument("--page", help="a Markdown page with the markers zoo: begin and zoo: end")
+    parser.add_argument("--programs", help="a file that fills zoo.PROGRAMS with others (bench/zoo_holdout/programs.py)")
+    parser.add_argument("--folder", help="where the exported programs are, or go (build/zoo, or build/ and the folder of --programs)")
+    parser.add_argument("--page", help="a Markdown page with the markers MARKS: begin and MARKS: end")
+    parser.add_argument("--marks", default="zoo", help="see --page (zoo)")
     parser.add_argument("--picture", help="an SVG file")
     parser.add_argument("--output", default="bench_zoo.json", help="all samples, as JSON")
     options = parser.parse_args()
@@ -214,7 +217,10 @@ def main():
     python = options.xla_python or (str(venv) if venv.exists() else sys.executable)
     if subprocess.run([python, "-c", "import jax"], stderr=subprocess.DEVNULL).returncode:
         sys.exit(f"{python} has no JAX: python3 -m venv .venv && .venv/bin/pip install -r models/requirements.txt")
-    folder = pathlib.Path(options.folder)
+    if options.programs:
+        os.environ["HLOSCOPE_ZOO"] = str(pathlib.Path(options.programs).resolve())
+    name = pathlib.Path(options.programs).resolve().parent.name if options.programs else "zoo"
+    folder = pathlib.Path(options.folder or ROOT / "build" / name)
     if not (folder / "programs.json").exists():
         subprocess.run([python, str(HERE / "export.py"), str(folder)], check=True, stdout=subprocess.DEVNULL, env={**os.environ, "JAX_PLATFORMS": "cpu"})
     rows = json.loads((folder / "programs.json").read_text())["programs"]
@@ -233,7 +239,7 @@ def main():
         text += " **The machine was busy with other things: these numbers are for orientation only.**"
     print(text)
     if options.page:
-        vs_xla.put_into_page(options.page, text, "zoo")
+        vs_xla.put_into_page(options.page, text, options.marks)
     if options.picture:
         pathlib.Path(options.picture).write_text(picture(bars))
     pathlib.Path(options.output).write_text(json.dumps({"machine": before, "options": vars(options), "version": version(), "peaks": peaks, "programs": results}, indent=1) + "\n")

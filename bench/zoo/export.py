@@ -3,10 +3,15 @@
   python bench/zoo/export.py FOLDER [NAME...]      FOLDER/NAME.mlir; needs JAX (models/requirements.txt)
 """
 import json
+import os
 import pathlib
+import runpy
 import sys
 
 import zoo
+
+if os.environ.get("HLOSCOPE_ZOO"):    # other programs in place of the zoo's
+    runpy.run_path(os.environ["HLOSCOPE_ZOO"])
 
 MOST_BYTES = 200_000
 

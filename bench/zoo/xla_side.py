@@ -1,5 +1,7 @@
 """XLA:CPU for the zoo, in a process of its own: the jobs of bench/xla_worker.py, for the programs of zoo.py, through jaxlib's executable."""
+import os
 import pathlib
+import runpy
 import sys
 import time
 
@@ -13,6 +15,9 @@ import numpy as np
 import inputs
 import worker_loop
 import zoo
+
+if os.environ.get("HLOSCOPE_ZOO"):    # other programs in place of the zoo's
+    runpy.run_path(os.environ["HLOSCOPE_ZOO"])
 
 
 class Held:

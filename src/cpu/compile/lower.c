@@ -222,15 +222,8 @@ static hsc_status *lower_op(hsc_cpu_compiler *compiler, const hsc_cpu_step *step
   return NULL;
 }
 
-static const hsc_cpu_loop *loop_of(const hsc_cpu_plan *plan, const hsc_cpu_step *step) {
-  for (int32_t l = 0; l < plan->loop_count; l++)
-    if (plan->loops[l].step == step)
-      return &plan->loops[l];
-  return NULL;
-}
-
 static hsc_status *lower_while(hsc_cpu_compiler *compiler, const hsc_cpu_step *step) {
-  const hsc_cpu_loop *loop = loop_of(compiler->plan, step);
+  const hsc_cpu_loop *loop = &compiler->plan->loops[step->loop];
   move *moves = HSC_NEW_ARRAY(compiler->arena, move, loop->leaf_count + 1);
   HSC_TRY(hsc_arena_status(compiler->arena));
   int move_count = 0;

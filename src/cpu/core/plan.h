@@ -78,6 +78,7 @@ struct hsc_cpu_step {
   // while: the predicate's value; conditional: the selecting value
   int32_t condition;
   int64_t trip_count;  // while: when known, else -1
+  int32_t loop;        // while: number in plan->loops
   void *choice;        // the caller's
   hsc_cpu_step *next;
 };

@@ -333,6 +333,7 @@ static hsc_status *walk_while(hsc_cpu_plan *plan, instance *in, const hsc_instr 
                               sizeof(hsc_cpu_loop));
   HSC_TRY(hsc_arena_status(plan->arena));
   int32_t loop = plan->loop_count++;
+  step->loop = loop;
   plan->loops[loop] =
       (hsc_cpu_loop){.step = step,
                      .parent = in->loop,

@@ -18,7 +18,37 @@ enum { MAX_CHUNKS_PER_THREAD = 8 };
 struct hsc_cpu_kernel_set {
   hsc_cpu_jit_kernel *kernels;
   int32_t count, capacity;
+  int32_t *slots;  // [2 * capacity] by key: number of a kernel + 1, 0 = free
 };
+
+// Where the key is, or a free slot for it.
+static int32_t *slot_of(hsc_cpu_kernel_set *set, hsc_hash128 key) {
+  uint64_t last = 2 * (uint64_t)set->capacity - 1;
+  for (uint64_t at = key.low & last;; at = (at + 1) & last) {
+    int32_t *slot = &set->slots[at];
+    if (*slot == 0)
+      return slot;
+    const hsc_hash128 *known = &set->kernels[*slot - 1].key;
+    if (known->low == key.low && known->high == key.high)
+      return slot;
+  }
+}
+
+// Twice the room; a power of two.
+static hsc_status *grow_kernels(hsc_arena *arena, hsc_cpu_kernel_set *set) {
+  int32_t wanted = set->capacity ? set->capacity * 2 : 32;
+  hsc_cpu_jit_kernel *larger = HSC_NEW_ARRAY(arena, hsc_cpu_jit_kernel, wanted);
+  int32_t *slots = HSC_NEW_ARRAY(arena, int32_t, 2 * wanted);
+  HSC_TRY(hsc_arena_status(arena));
+  if (set->count)
+    memcpy(larger, set->kernels, sizeof *larger * (size_t)set->count);
+  set->kernels = larger;
+  set->capacity = wanted;
+  set->slots = slots;
+  for (int32_t k = 0; k < set->count; k++)
+    *slot_of(set, larger[k].key) = k + 1;
+  return NULL;
+}
 
 // ---- choosing -----------------------------------------------------------------------------------
 
@@ -34,21 +64,15 @@ hsc_status *hsc__cpu_add_kernel(hsc_cpu_compiler *compiler,
   hsc_hash128 key = hsc_instr_fingerprint(instr);
   if (!key.low && !key.high)
     return hsc_status_out_of_memory();
-  for (int32_t k = 0; k < set->count; k++)
-    if (set->kernels[k].key.low == key.low && set->kernels[k].key.high == key.high) {
-      *out_number = k;
-      return NULL;
-    }
-  if (set->count == set->capacity) {
-    int32_t wanted = set->capacity ? set->capacity * 2 : 32;
-    hsc_cpu_jit_kernel *larger = HSC_NEW_ARRAY(compiler->arena, hsc_cpu_jit_kernel, wanted);
-    HSC_TRY(hsc_arena_status(compiler->arena));
-    if (set->count)
-      memcpy(larger, set->kernels, sizeof *larger * (size_t)set->count);
-    set->kernels = larger;
-    set->capacity = wanted;
+  if (set->count == set->capacity)
+    HSC_TRY(grow_kernels(compiler->arena, set));
+  int32_t *slot = slot_of(set, key);
+  if (*slot) {
+    *out_number = *slot - 1;
+    return NULL;
   }
   set->kernels[set->count] = (hsc_cpu_jit_kernel){.instr = instr, .key = key, .size = size};
+  *slot = set->count + 1;
   *out_number = set->count++;
   return NULL;
 }

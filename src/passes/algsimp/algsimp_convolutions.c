@@ -71,6 +71,155 @@ static hsc_instr *as_product(hsc_builder *b, hsc_instr *conv) {
   return hsc_build_reshape(b, replacement, rank, conv->shape.dims);
 }
 
+enum { LEAST_PLACES = 1024, MOST_TAPS = 64 };
+
+// Places along a spatial dimension at which the window lies inside of the input.
+static int64_t inside_places(const hsc_instr *conv, int i) {
+  const hsc_window_dim *w = &conv->attr.conv.window.dims[i];
+  int64_t size = conv->operands[0]->shape.dims[conv->attr.conv.dims.input_spatial[i]];
+  return size - (w->size - 1) * w->window_dilation;
+}
+
+static bool has_taps(const hsc_instr *conv) {
+  const hsc_instr *x = conv->operands[0];
+  const hsc_instr *kernel = conv->operands[1];
+  const hsc_conv_dims *d = &conv->attr.conv.dims;
+  hsc_type type = conv->shape.type;
+  int64_t taps = hsc_shape_elements(&kernel->shape);
+  int64_t places = conv->shape.dims[d->output_batch];
+  if ((type != HSC_TYPE_F32 && type != HSC_TYPE_F64) || x->shape.type != type ||
+      kernel->shape.type != type || x->shape.dynamic || kernel->shape.dynamic)
+    return false;
+  if (conv->attr.conv.batch_groups != 1 || x->shape.dims[d->input_feature] != 1 ||
+      kernel->shape.dims[d->kernel_output] != 1 || taps < 2 || taps > MOST_TAPS)
+    return false;
+  for (int i = 0; i < d->spatial_rank; i++) {
+    const hsc_window_dim *w = &conv->attr.conv.window.dims[i];
+    bool padded = w->pad_low || w->pad_high;
+    if (w->stride != 1 || w->base_dilation != 1 || w->pad_low < 0 || w->pad_high < 0 ||
+        (padded && d->spatial_rank != 1) || inside_places(conv, i) < 1)
+      return false;
+    places *= inside_places(conv, i);
+  }
+  return places >= LEAST_PLACES;
+}
+
+// The tap of the kernel at `at`, as a scalar.
+static hsc_instr *tap(hsc_builder *b, hsc_instr *conv, hsc_instr *flat, const int64_t *at) {
+  const hsc_shape *kernel = &conv->operands[1]->shape;
+  const hsc_conv_dims *d = &conv->attr.conv.dims;
+  int64_t place[HSC_MAX_RANK] = {0};
+  int64_t number = 0;
+  for (int i = 0; i < d->spatial_rank; i++) {
+    const hsc_window_dim *w = &conv->attr.conv.window.dims[i];
+    place[d->kernel_spatial[i]] = w->reversal ? w->size - 1 - at[i] : at[i];
+  }
+  for (int i = 0; i < kernel->rank; i++)
+    number = number * kernel->dims[i] + place[i];
+  hsc_instr *one = hsc_build_slice(b, flat, HSC_DIMS(arena_of(b), number),
+                                   HSC_DIMS(arena_of(b), number + 1), (hsc_dims){0});
+  return hsc_build_reshape(b, one, 0, NULL);
+}
+
+// The sum over all taps, each times the input shifted to it. x: batch, space; size: of the result.
+static hsc_instr *sum_of_taps(hsc_builder *b, hsc_instr *conv, hsc_instr *x, const int64_t *size) {
+  int spatial = conv->attr.conv.dims.spatial_rank;
+  int64_t at[HSC_MAX_RANK] = {0};
+  int64_t taps = hsc_shape_elements(&conv->operands[1]->shape);
+  hsc_instr *flat = hsc_build_reshape(b, conv->operands[1], 1, &taps);
+  hsc_shape shape = hsc_shape_array(arena_of(b), conv->shape.type, spatial + 1, size);
+  hsc_instr *sum = NULL;
+  for (bool more = true; more;) {
+    int64_t start[HSC_MAX_RANK] = {0};
+    int64_t limit[HSC_MAX_RANK] = {size[0]};
+    for (int i = 0; i < spatial; i++) {
+      start[i + 1] = at[i] * conv->attr.conv.window.dims[i].window_dilation;
+      limit[i + 1] = start[i + 1] + size[i + 1];
+    }
+    hsc_instr *shifted =
+        hsc_build_slice(b, x, hsc_dims_copy(arena_of(b), spatial + 1, start),
+                        hsc_dims_copy(arena_of(b), spatial + 1, limit), (hsc_dims){0});
+    hsc_instr *factor = hsc_build_broadcast(b, tap(b, conv, flat, at), shape, (hsc_dims){0});
+    hsc_instr *product = hsc_build_binary(b, HSC_OP_MULTIPLY, shifted, factor);
+    sum = sum ? hsc_build_binary(b, HSC_OP_ADD, sum, product) : product;
+    more = false;
+    for (int i = spatial - 1; i >= 0 && !more; i--) {
+      more = ++at[i] < conv->attr.conv.window.dims[i].size;
+      at[i] = more ? at[i] : 0;
+    }
+  }
+  return sum;
+}
+
+// The places of a one-dimensional convolution whose windows reach over one end, `high` or low: the
+// same on the input that they see.
+static hsc_instr *padded_end(hsc_builder *b, hsc_instr *conv, bool high) {
+  const hsc_conv_dims *d = &conv->attr.conv.dims;
+  hsc_instr *x = conv->operands[0];
+  int64_t start[HSC_MAX_RANK] = {0};
+  int64_t limit[HSC_MAX_RANK];
+  int64_t dim = d->input_spatial[0];
+  int64_t reach = x->shape.dims[dim] - inside_places(conv, 0);
+  hsc_window_dim *window = hsc_arena_copy(arena_of(b), conv->attr.conv.window.dims, sizeof *window);
+  if (!window)
+    return x;  // the arena's status tells
+  for (int i = 0; i < x->shape.rank; i++)
+    limit[i] = x->shape.dims[i];
+  if (high) {
+    start[dim] = limit[dim] - reach;
+    window->pad_low = 0;
+  } else {
+    limit[dim] = reach;
+    window->pad_high = 0;
+  }
+  hsc_attr attr = conv->attr;
+  attr.conv.window.dims = window;
+  hsc_instr *part =
+      hsc_build_slice(b, x, hsc_dims_copy(arena_of(b), x->shape.rank, start),
+                      hsc_dims_copy(arena_of(b), x->shape.rank, limit), (hsc_dims){0});
+  return hsc_build_op(b, HSC_OP_CONVOLUTION, hsc_shape_with_type((hsc_shape){0}, conv->shape.type),
+                      &attr, 2, (hsc_instr *[]){part, conv->operands[1]}, 0, NULL);
+}
+
+// One feature in and out, few taps, many places: a sum of shifted inputs, each times its tap. A
+// product of matrices would have one column. Windows that reach over the ends stay a convolution:
+// a tap that is infinite must not meet a zero there.
+static hsc_instr *as_taps(hsc_builder *b, hsc_instr *conv) {
+  const hsc_conv_dims *d = &conv->attr.conv.dims;
+  int spatial = d->spatial_rank;
+  int64_t from[HSC_MAX_RANK] = {d->input_batch};
+  int64_t back[HSC_MAX_RANK];
+  if (!has_taps(conv))
+    return NULL;
+  // In the order batch, space; the feature, of which there is one, last and left out.
+  int64_t size[HSC_MAX_RANK] = {conv->shape.dims[d->output_batch]};
+  for (int i = 0; i < spatial; i++) {
+    from[i + 1] = d->input_spatial[i];
+    size[i + 1] = inside_places(conv, i);
+    back[d->output_spatial[i]] = i + 1;
+  }
+  from[spatial + 1] = d->input_feature;
+  size[spatial + 1] = 1;
+  back[d->output_batch] = 0;
+  back[d->output_feature] = spatial + 1;
+  hsc_instr *x =
+      hsc_build_transpose(b, conv->operands[0], hsc_dims_copy(arena_of(b), spatial + 2, from));
+  if (b->status)
+    return NULL;
+  x = hsc_build_reshape(b, x, spatial + 1, x->shape.dims);
+  hsc_instr *sum = hsc_build_reshape(b, sum_of_taps(b, conv, x, size), spatial + 2, size);
+  sum = hsc_build_transpose(b, sum, hsc_dims_copy(arena_of(b), spatial + 2, back));
+  const hsc_window_dim *w = &conv->attr.conv.window.dims[0];
+  hsc_instr *parts[3];
+  int count = 0;
+  if (w->pad_low)
+    parts[count++] = padded_end(b, conv, false);
+  parts[count++] = sum;
+  if (w->pad_high)
+    parts[count++] = padded_end(b, conv, true);
+  return count == 1 ? sum : hsc_build_concatenate(b, count, parts, d->output_spatial[0]);
+}
+
 // Input and kernel change places where the kernel is the larger one: fewer products for an
 // implementation that runs over kernels.
 static hsc_instr *swap_operands(hsc_builder *b, hsc_instr *conv) {
@@ -165,7 +314,11 @@ hsc_instr *hsc__algsimp_convolution(const hsc_algsimp_options *o, hsc_builder *b
   hsc_instr *replacement = o->enable_scalar_multiply_reduction ? scale_last(b, conv) : NULL;
   if (!replacement && o->enable_conv_operand_swap)
     replacement = swap_operands(b, conv);
-  return replacement || !o->enable_conv_simplification ? replacement : as_product(b, conv);
+  if (!replacement && o->enable_conv_simplification)
+    replacement = as_product(b, conv);
+  if (!replacement && o->enable_conv_simplification)
+    replacement = as_taps(b, conv);
+  return replacement;
 }
 
 // (convolution(A, constant kernel) + B) * constant of features => convolution(A, kernel * constant)

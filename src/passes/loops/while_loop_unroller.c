@@ -47,7 +47,9 @@ static bool unrolls(const hsc_instr *loop) {
   bool large = false;
   if (loop->control_count || loop->control_successor_count || loop->operands[0]->op != HSC_OP_TUPLE)
     return false;
-  if (!hsc__loop_is_own(loop) || !hsc__loop_analyse(loop, &counted))
+  // Nothing inside is changed, so other callers do not matter.
+  if (!hsc__loop_goes_by_element(loop) || !hsc__only_elements_read(loop, NULL) ||
+      !hsc__loop_analyse(loop, &counted))
     return false;
   if (counted.trip_count < 1 || counted.trip_count > MAX_TRIPS ||
       counted.trip_count * body->instr_count > MAX_INSTRUCTIONS)

@@ -139,7 +139,7 @@ bool hsc__loop_is_own(const hsc_instr *loop) {
   return hsc__loop_inside_is_own(loop) && hsc__only_elements_read(loop, NULL);
 }
 
-bool hsc__loop_inside_is_own(const hsc_instr *loop) {
+bool hsc__loop_goes_by_element(const hsc_instr *loop) {
   if (loop->op != HSC_OP_WHILE || !hsc_shape_is_tuple(&loop->shape) || loop->control_count ||
       loop->control_successor_count)
     return false;
@@ -147,11 +147,15 @@ bool hsc__loop_inside_is_own(const hsc_instr *loop) {
   const hsc_computation *body = loop->called[1];
   if (condition == body || body->root->op != HSC_OP_TUPLE || body->root->user_count)
     return false;
-  if (!hsc__only_elements_read(condition->parameters[0], NULL) ||
-      !hsc__only_elements_read(body->parameters[0], NULL))
+  return hsc__only_elements_read(condition->parameters[0], NULL) &&
+         hsc__only_elements_read(body->parameters[0], NULL);
+}
+
+bool hsc__loop_inside_is_own(const hsc_instr *loop) {
+  if (!hsc__loop_goes_by_element(loop))
     return false;
   const hsc_module *module = loop->parent->module;
-  return hsc__callers(module, body) == 1 && hsc__callers(module, condition) == 1;
+  return hsc__callers(module, loop->called[1]) == 1 && hsc__callers(module, loop->called[0]) == 1;
 }
 
 bool hsc__loop_keeps(const hsc_instr *loop, int64_t index) {

@@ -22,6 +22,8 @@ bool hsc__only_elements_read(const hsc_instr *tuple, bool *live);
 bool hsc__loop_is_own(const hsc_instr *loop);
 // The same of its condition and body alone: the loop may be a root, or be read whole.
 bool hsc__loop_inside_is_own(const hsc_instr *loop);
+// The same without looking for other callers, which takes a walk over the module.
+bool hsc__loop_goes_by_element(const hsc_instr *loop);
 // Whether the body of such a loop passes element `index` on as it came.
 bool hsc__loop_keeps(const hsc_instr *loop, int64_t index);
 // Adds `count` values of the loop's computation to its state, which the body passes on unchanged.
