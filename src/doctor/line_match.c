@@ -108,8 +108,8 @@ static int group_number(const pcre2_code *code, const char *name) {
 // Whether every match of the expression begins with the literal: it is there as written, with
 // nothing after it that could take its last byte back, and there are no alternatives to it.
 static bool leads(const char *regex, hsc_view literal) {
-  if (strncmp(regex, literal.data, literal.size) != 0 || strchr("?*+{", regex[literal.size]) ||
-      strchr(regex, '|'))
+  if (strlen(regex) < literal.size || memcmp(regex, literal.data, literal.size) != 0 ||
+      strchr("?*+{", regex[literal.size]) || strchr(regex, '|'))
     return false;
   for (size_t i = 0; i < literal.size; i++)
     if (strchr("\\^$.[]()?*+{}", literal.data[i]))
@@ -123,8 +123,10 @@ static bool compile(hsc_matcher *m, anchor *a, const hsc_entry *entry) {
     return true;
   int error = 0;
   PCRE2_SIZE offset = 0;
+  // Logs are bytes: an expression that asked for UTF-8, as (*UTF) does, would be run over text that is
+  // none, which the compiled form does not check.
   a->code = pcre2_compile((PCRE2_SPTR)a->match->regex, PCRE2_ZERO_TERMINATED,
-                          PCRE2_NEVER_BACKSLASH_C, &error, &offset, NULL);
+                          PCRE2_NEVER_BACKSLASH_C | PCRE2_NEVER_UTF, &error, &offset, NULL);
   if (!a->code) {
     PCRE2_UCHAR text[128];
     pcre2_get_error_message(error, text, sizeof text);

@@ -33,7 +33,8 @@ HSC_MUST_USE hsc_status *hsc_watch_create(const char *const *rules,
                                           void *user,
                                           hsc_watch **out_watch);
 void hsc_watch_destroy(hsc_watch *watch);
-// For hsc_log_options: `user` is the watch.
+// For hsc_log_options: `user` is the watch. The entry must live as long as the watch, as those of a
+// knowledge base do.
 void hsc_watch_on_line(void *user,
                        const hsc_entry *entry,
                        hsc_view line,

@@ -410,7 +410,7 @@ static hsc_status *compile_in_mode(hsc_cpu_device *device,
     module->replica_count = p->replica_count;
     // In MLIR, Shardy's shardings are done by now; those in XLA's text are strings of the program.
     bool texts = !hsc_view_equals_text(format, "mlir") ||
-                 memmem(code->code, code->code_size, "{devices=[", 10);
+                 hsc_view_find((hsc_view){code->code, code->code_size}, "{devices=[");
     if (p->partition_count > 1 && texts)
       HSC_GOTO(check_partitioned(module));
   }

@@ -115,7 +115,7 @@ uint32_t hsc__host_event_category(hsc_view name) {
 #undef HOST_EVENT
   };
   for (size_t i = 0; i < HSC_COUNT_OF(rows); i++)
-    if (memmem(name.data, name.size, rows[i].part, strlen(rows[i].part)))
+    if (hsc_view_find(name, rows[i].part))
       return rows[i].section == SECTION_NONE ? 0 : rows[i].category;
   return HSC_CATEGORY_FRAMEWORK;
 }
@@ -131,7 +131,7 @@ hsc_view hsc__short_op_name(hsc_view name) {
 
 // Threads of XLA's compiler do nothing but compile.
 static bool is_compiler_line(hsc_view name) {
-  return memmem(name.data, name.size, "Compiler", 8) || memmem(name.data, name.size, "codegen", 7);
+  return hsc_view_find(name, "Compiler") || hsc_view_find(name, "codegen");
 }
 
 // ---- lines --------------------------------------------------------------------------------------

@@ -93,7 +93,7 @@ hsc_activity hsc__activity_of_category(hsc_view category) {
 }
 
 bool hsc__view_contains(hsc_view text, const char *part) {
-  return !part || (text.size && memmem(text.data, text.size, part, strlen(part)));
+  return !part || hsc_view_find(text, part);
 }
 
 // A custom call is what it calls: its own name is the frontend's.

@@ -622,7 +622,7 @@ static int64_t memcpy_bytes(const walk *w, const hsc_xevent *event) {
   if (!hsc_xstat_find(event->message, HSC_XEVENT_STATS, w->id_memcpy, &stat))
     return -1;
   hsc_view text = hsc_xstat_text(w->plane, &stat);
-  const char *at = text.size ? memmem(text.data, text.size, "size:", 5) : NULL;
+  const char *at = hsc_view_find(text, "size:");
   int64_t bytes = 0;
   for (at = at ? at + 5 : NULL;
        at && at < text.data + text.size && *at >= '0' && *at <= '9' && bytes < (int64_t)1 << 56;

@@ -2,8 +2,9 @@
 // descriptors, threads or processes left.
 //
 //   HLOSCOPE_TEST_FAIL=write:3:/tmp/marks    the third write of each process; a byte is added to
-//   the
-//                                            file when it happens
+//                                            the file when it happens
+//   HLOSCOPE_TEST_FAIL=clock:3:/tmp/marks    the third look at the time of day is ten years early,
+//                                            the sixth ten years late, and so on
 //
 // Calls are counted for each process by itself; from the n-th on every third one fails, so that a
 // second try fails as well.
@@ -25,6 +26,8 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/time.h>
+#include <time.h>
 #include <unistd.h>
 
 static _Atomic int count;
@@ -150,4 +153,35 @@ void *mmap64(void *at, size_t size, int protection, int flags, int fd, off_t off
     return MAP_FAILED;
   }
   return (void *)syscall(SYS_mmap, at, size, protection, flags, fd, offset);
+}
+
+// The time of day jumps, as when somebody or a service sets it; other clocks go on.
+static time_t jump(void) {
+  enum { TEN_YEARS = 315360000 };
+  static _Atomic int jumps;
+  if (!fails("clock"))
+    return 0;
+  return atomic_fetch_add(&jumps, 1) % 2 ? TEN_YEARS : -TEN_YEARS;
+}
+
+int clock_gettime(clockid_t clock, struct timespec *out) {
+  int failed = (int)syscall(SYS_clock_gettime, clock, out);
+  if (!failed && (clock == CLOCK_REALTIME || clock == CLOCK_REALTIME_COARSE))
+    out->tv_sec += jump();
+  return failed;
+}
+
+int gettimeofday(struct timeval *out, void *zone) {
+  int failed = (int)syscall(SYS_gettimeofday, out, zone);
+  if (!failed)
+    out->tv_sec += jump();
+  return failed;
+}
+
+time_t time(time_t *out) {
+  struct timespec now;
+  clock_gettime(CLOCK_REALTIME, &now);
+  if (out)
+    *out = now.tv_sec;
+  return now.tv_sec;
 }

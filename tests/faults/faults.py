@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""The main commands while the n-th write, fsync, rename, mkdir, mmap, pipe, thread, process or block of memory fails, with no descriptors, little
-memory, a read-only home and no home: no crash, no hang, a message, exit code 1 (or the work is done without).
+"""The main commands, and a host of the plugin, while the n-th write, fsync, rename, mkdir, mmap, pipe, thread, process or block of memory fails or the
+time of day jumps; with no descriptors, little memory, a read-only home, no home, another user, no /proc, no file system that can be written: no crash, no
+hang, a message, exit code 1 (or the work is done without).
 
-usage: faults.py HLOSCOPE FAIL_NTH.so PROGRAM.hlo      prints TAP
+usage: faults.py HLOSCOPE FAIL_NTH.so PROGRAM.hlo HOST PLUGIN.so      prints TAP
 """
 import os
 import resource
@@ -10,8 +11,9 @@ import subprocess
 import sys
 import tempfile
 
-hloscope, library, program = (os.path.abspath(path) for path in sys.argv[1:4])
-FUNCTIONS = ["write", "pwrite", "ftruncate", "fsync", "rename", "mkdir", "mmap", "pipe2", "pthread_create", "posix_spawnp", "posix_memalign"]
+hloscope, library, program, host, plugin = (os.path.abspath(path) for path in sys.argv[1:6])
+FUNCTIONS = ["write", "pwrite", "ftruncate", "fsync", "rename", "mkdir", "mmap", "pipe2", "pthread_create", "posix_spawnp", "posix_memalign", "clock"]
+NOBODY = 65534
 NUMBERS = [1, 2, 3, 5, 8, 13, 30]
 LIMIT_S = 120
 results = []
@@ -24,8 +26,22 @@ def check(name, condition, detail=""):
         print("\n".join("# " + line for line in str(detail).splitlines()[:25]), flush=True)
 
 
-def run(arguments, home, limits=(), **variables):
+def in_namespace(script):
+    """The words that run a command with mounts of its own, changed by the script; None where that is not allowed."""
+    words = ["unshare", "-m" if os.geteuid() == 0 else "-rm", "sh", "-c", f'{script}\nexec "$@"', "sh"]
+    try:
+        done = subprocess.run([*words, "true"], capture_output=True, text=True, timeout=60)
+    except OSError:
+        return None
+    return words if done.returncode == 0 else None
+
+
+def run(arguments, home, limits=(), before=(), user=None, **variables):
     def set_limits():
+        if user is not None:
+            os.setgroups([])
+            os.setgid(user)
+            os.setuid(user)
         for what, value in limits:
             resource.setrlimit(what, (value, value))
     environment = {k: v for k, v in os.environ.items() if not k.startswith("HLOSCOPE_") and k not in ("HOME", "XDG_CACHE_HOME")}
@@ -33,7 +49,7 @@ def run(arguments, home, limits=(), **variables):
         environment["HOME"] = home
     environment.update(variables)
     try:
-        return subprocess.run([hloscope, *arguments], capture_output=True, text=True, errors="replace", timeout=LIMIT_S, env=environment, preexec_fn=set_limits)
+        return subprocess.run([*before, *(arguments if arguments[0] == host else [hloscope, *arguments])], capture_output=True, text=True, errors="replace", timeout=LIMIT_S, env=environment, preexec_fn=set_limits)
     except subprocess.TimeoutExpired:
         return None
 
@@ -44,7 +60,7 @@ def problem(done, is_write=False):
         return f"it did not end within {LIMIT_S} s"
     if done.returncode < 0:
         return f"signal {-done.returncode}: {done.stderr[-400:]}"
-    if done.returncode not in (0, 1, 3):
+    if "wrong numbers" in done.stderr or done.returncode not in (0, 1, 3):
         return f"exit code {done.returncode}: {done.stderr[-400:]}"
     if done.returncode and not is_write and not (done.stderr + done.stdout).strip():
         return f"exit code {done.returncode} without a word"
@@ -64,6 +80,7 @@ def main():
             "passes": ["passes", "list", program],
             "stats": ["stats", samples],
             "results": ["results", "list"],
+            "host": [host, plugin],
         }
         homes = 0
 
@@ -99,6 +116,25 @@ def main():
             with open("/dev/full", "w") as full:
                 done = subprocess.run([hloscope, *commands[name]], stdout=full, stderr=subprocess.PIPE, text=True, timeout=LIMIT_S, env=dict(os.environ, HOME=home()))
             check(f"{name}: a full disk after standard output is an error", done.returncode == 1 and done.stderr.strip(), (done.returncode, done.stderr))
+        os.chmod(scratch, 0o755)
+        for name, arguments in commands.items():
+            if os.geteuid() != 0:
+                print("# not root: nobody else to be")
+                break
+            done = run(arguments, None, user=NOBODY, TMPDIR="/tmp")
+            wrong = problem(done)
+            may_fail = name == "convert"  # writes beside the other's files
+            check(f"{name}: as nobody without a home", not wrong and (may_fail or done.returncode == 0), wrong or done.stderr)
+        places = {"no /proc": "mount -t tmpfs none /proc || exit 9",
+                  "nothing can be written": "while read _ at _ how _; do case $how in rw*) mount -o remount,bind,ro \"$at\" 2>/dev/null;; esac; done </proc/mounts"}
+        for what, script in places.items():
+            words = in_namespace(script)
+            if not words:
+                print(f"# mounts of one's own are not allowed here: not tried with {what}")
+                continue
+            for name, arguments in commands.items():
+                done = run(arguments, home(), before=words)
+                check(f"{name}: {what}", not problem(done), problem(done))
         done = run(commands["run"], None)
         check("run goes on without a home", done and done.returncode == 0 and done.stdout, done and done.stderr)
         done = run(commands["run"], "/proc/1")

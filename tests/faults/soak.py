@@ -120,8 +120,15 @@ def main():
     server.send_signal(signal.SIGTERM)
     if server.wait(20) != 0:
         fail("serve did not end well")
+    seconds = 600 if hours >= 1 else 30
+    threads = subprocess.run([os.path.join(build, "tests/unit/test_plugin_threads"), "."], env=dict(environment, HLOSCOPE_SOAK_SECONDS=str(seconds)), capture_output=True, text=True)
     clients = subprocess.run([os.path.join(build, "tests/unit/test_host_safety"), "."], env=dict(environment, HLOSCOPE_SOAK_CLIENTS="10000" if hours >= 1 else "200"),
                              capture_output=True, text=True)
+    for line in (threads.stdout + threads.stderr).splitlines():
+        if "programs, three runs" in line:
+            print(f"16 threads, {seconds} s: {line.lstrip('# ')}")
+    if threads.returncode != 0:
+        fail(f"16 threads: {(threads.stdout + threads.stderr)[-500:]}")
     if clients.returncode != 0:
         fail(f"client cycles: {(clients.stdout + clients.stderr)[-500:]}")
     shutil.rmtree(scratch, ignore_errors=True)

@@ -8,6 +8,7 @@
 #include "trace/sink.h"
 #include "views/timeline_page.h"
 #include "views/views.h"
+#include "rules.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -29,7 +30,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     for (size_t i = 0; i < hsc_capture_event_count(capture); i++)
       if (events[i].duration_ns < 0 || events[i].thread < 0 ||
           events[i].thread >= hsc_capture_thread_count(capture))
-        abort();
+        fuzz_broken();
     for (int view = 0; view < HSC_VIEW_COUNT && !status; view++) {
       hsc_table *table = NULL;
       hsc_bytes out = {0};

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "plugin/plugin_internal.h"
+#include "rules.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -12,15 +13,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   if (status) {
     if (hsc_status_code(status) != HSC_INVALID_ARGUMENT &&
         hsc_status_code(status) != HSC_RESOURCE_EXHAUSTED)
-      abort();
+      fuzz_broken();
     hsc_status_free(status);
     return 0;
   }
   if (settings.cpu.backend_optimization_level < 0 || settings.cpu.backend_optimization_level > 3 ||
       settings.cpu.pass_fuel < -1 || settings.device < -1)
-    abort();
+    fuzz_broken();
   if (settings.cpu.disable_hlo_passes && strlen(settings.cpu.disable_hlo_passes) > 2 * size)
-    abort();
+    fuzz_broken();
   hsc__compile_settings_deinit(&settings);
   return 0;
 }

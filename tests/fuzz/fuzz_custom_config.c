@@ -3,20 +3,21 @@
 #include <stdlib.h>
 
 #include "hlo/ir/custom.h"
+#include "rules.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static size_t count(const hsc_config *config, int depth) {
   if (depth > 64)
-    abort();
+    fuzz_broken();
   size_t nodes = 1;
   if (config->kind == HSC_CONFIG_STRING && strlen(config->text) > config->text_bytes)
-    abort();
+    fuzz_broken();
   for (int32_t i = 0; i < config->count; i++) {
     const hsc_config *element = &config->elements[i];
     // every entry has a name
     if (config->kind == HSC_CONFIG_DICT && hsc_config_get(config, "") == element)
-      abort();
+      fuzz_broken();
     nodes += count(element, depth + 1);
   }
   return nodes;
@@ -32,9 +33,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   hsc_status *status = hsc_config_parse(text, arena, &config);
   if (status && hsc_status_code(status) != HSC_INVALID_ARGUMENT &&
       hsc_status_code(status) != HSC_RESOURCE_EXHAUSTED)
-    abort();
+    fuzz_broken();
   if (!status && count(config, 0) > size + 1)
-    abort();
+    fuzz_broken();
   hsc_status_free(status);
   hsc_arena_destroy(arena);
   return 0;

@@ -7,6 +7,7 @@
 #include "base/core/status.h"
 #include "base/files/file_io.h"
 #include "base/files/unpack.h"
+#include "rules.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -20,17 +21,17 @@ typedef struct seen {
 static hsc_status *compare(void *user, const void *bytes, size_t size) {
   seen *s = user;
   if (s->whole && (size > s->whole->size - s->at || memcmp(s->whole->data + s->at, bytes, size)))
-    abort();
+    fuzz_broken();
   s->at += size;
   return s->at > LIMIT ? HSC_ERR(RESOURCE_EXHAUSTED, "more than the test wants") : NULL;
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   hsc_bytes out = {0};
-  hsc_unpacker *unpacker;
+  hsc_unpacker *unpacker = NULL;
   hsc_status *status = hsc_decompress((hsc_view){(const char *)data, size}, LIMIT, &out);
   if (!status && out.size > LIMIT)
-    abort();
+    fuzz_broken();
   bool packed =
       size >= 4 && ((data[0] == 0x1f && data[1] == 0x8b) ||
                     (data[0] == 0x28 && data[1] == 0xb5 && data[2] == 0x2f && data[3] == 0xfd));
@@ -45,7 +46,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   if (!status)
     status = hsc_unpacker_finish(unpacker);
   if (whole && (status || s.at != out.size))
-    abort();
+    fuzz_broken();
   hsc_status_free(status);
   hsc_unpacker_destroy(unpacker);
   hsc_bytes_deinit(&out);

@@ -3,12 +3,13 @@
 #include <stdlib.h>
 
 #include "worker/device_code.h"
+#include "rules.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   int64_t code = 0;
   if (hsc_device_code_bytes((hsc_view){(const char *)data, size}, &code) && code <= 0)
-    abort();
+    fuzz_broken();
   return 0;
 }

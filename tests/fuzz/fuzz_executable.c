@@ -7,6 +7,7 @@
 
 #include "base/core/build_id.h"
 #include "cpu/serial/serial_format.h"
+#include "rules.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -14,7 +15,7 @@ static void load(hsc_cpu_device *device, const char *bytes, size_t size) {
   hsc_cpu_executable *executable = NULL;
   hsc_status *status = hsc_cpu_executable_deserialize(device, (hsc_view){bytes, size}, &executable);
   if (!status != !!executable)
-    abort();
+    fuzz_broken();
   hsc_status_free(status);
   if (!executable)
     return;

@@ -3,27 +3,28 @@
 #include <stdlib.h>
 
 #include "doctor/knowledge.h"
+#include "rules.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   hsc_arena *arena = NULL;
   if (hsc_arena_create(&arena))
-    abort();
+    return 0;
   hsc_entry entry;
   hsc_status *status = hsc_entry_parse((hsc_view){(const char *)data, size}, NULL, arena, &entry);
   if (!status) {
     if (!entry.id || !*entry.id || !entry.title || !*entry.meaning || !entry.match_count)
-      abort();
+      fuzz_broken();
     for (size_t i = 0; i < entry.match_count; i++)
       if (!entry.matches[i].literal_count)
-        abort();
+        fuzz_broken();
     if (!entry.log_count && !entry.program_count)
-      abort();
+      fuzz_broken();
     if (entry.rank < 0 || entry.rank > 100)
-      abort();
+      fuzz_broken();
   } else if (hsc_status_line(status) < 0) {
-    abort();
+    fuzz_broken();
   }
   hsc_status_free(status);
   hsc_arena_destroy(arena);

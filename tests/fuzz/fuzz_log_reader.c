@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "doctor/log_reader.h"
+#include "rules.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -16,9 +17,12 @@ static hsc_log_reader *read_in_pieces(const hsc_knowledge *kb,
     status = hsc_log_reader_feed(reader, data + at, size - at < piece ? size - at : piece);
   if (!status)
     status = hsc_log_reader_finish(reader);
-  if (status)
-    abort();
-  return reader;
+  if (!status)
+    return reader;
+  fuzz_broken();
+  hsc_status_free(status);
+  hsc_log_reader_destroy(reader);
+  return NULL;
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
@@ -29,16 +33,21 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     return 0;
   hsc_log_reader *whole = read_in_pieces(kb, data, size, size);
   hsc_log_reader *pieces = read_in_pieces(kb, data, size, 1 + data[0] % 64);
+  if (!whole || !pieces) {
+    hsc_log_reader_destroy(whole);
+    hsc_log_reader_destroy(pieces);
+    return 0;
+  }
   const hsc_log_report *a = hsc_log_reader_report(whole);
   const hsc_log_report *b = hsc_log_reader_report(pieces);
   if (a->lines != b->lines || a->bytes != size || a->finding_count != b->finding_count ||
       a->compiles != b->compiles)
-    abort();
-  for (size_t i = 0; i < a->finding_count; i++)
+    fuzz_broken();
+  for (size_t i = 0; i < a->finding_count && i < b->finding_count; i++)
     if (a->findings[i]->entry != b->findings[i]->entry ||
         a->findings[i]->count != b->findings[i]->count ||
         a->findings[i]->first_line != b->findings[i]->first_line)
-      abort();
+      fuzz_broken();
   hsc_log_reader_destroy(whole);
   hsc_log_reader_destroy(pieces);
   return 0;

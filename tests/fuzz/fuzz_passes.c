@@ -3,17 +3,18 @@
 #include <stdlib.h>
 
 #include "lab/passes/passes_list.h"
+#include "rules.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static void check(const hsc_pass_list *list) {
   hsc_pass_totals t = hsc_pass_list_totals(list);
   if (t.runs + t.nested != (int)list->row_count || t.changed > t.runs || t.passes > t.runs)
-    abort();
+    fuzz_broken();
   for (size_t i = 0; i < list->row_count; i++)
     if (!list->rows[i].pass || !list->rows[i].pipeline ||
         !strcmp(list->rows[i].pass, "pipeline-start"))
-      abort();
+      fuzz_broken();
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {

@@ -5,6 +5,7 @@
 
 #include "formats/common/autotune_results.h"
 #include "formats/common/textproto.h"
+#include "rules.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
@@ -31,12 +32,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         first.size ? hsc_autotune_read(hsc_bytes_view(&first), "fuzz", arena, &again, &count_again)
                    : NULL;
     if (broken || (first.size && count_again != count))
-      abort();
-    if (first.size) {
+      fuzz_broken();
+    if (first.size && !broken) {
       hsc_autotune_logs_write(again, count_again, &second);
       if (first.size != second.size || memcmp(first.data, second.data, first.size))
-        abort();
+        fuzz_broken();
     }
+    hsc_status_free(broken);
     hsc_bytes_deinit(&first);
     hsc_bytes_deinit(&second);
   }

@@ -4,8 +4,9 @@
 //   fuzz_replay_<name> DIRECTORY [ROUNDS]
 //
 // Every file is run as it is, cut short, and with bytes flipped, replaced, removed and repeated,
-// from a fixed seed. A crash ends the program, so the plan printed at first is not fulfilled, and
-// the name of the case is last.
+// from a fixed seed; then as it is while memory runs out at one allocation after the other: what
+// reads on with an arena that has failed is found so. A crash ends the program, so the plan printed
+// at first is not fulfilled, and the name of the case is last.
 #include <dirent.h>
 #include <stdlib.h>
 
@@ -91,6 +92,25 @@ static int is_file_name(const struct dirent *entry) {
   return entry->d_name[0] != '.';
 }
 
+// The first run of a target, which prepares what stays, is over. Every allocation near the beginning,
+// then further and further apart, until all of them are granted. With HSC_FUZZ_ALLOCATIONS=0 not at
+// all, with another number up to so many failures.
+static void run_without_memory(const hsc_bytes *input) {
+  const char *wanted = getenv("HSC_FUZZ_ALLOCATIONS");
+  int most = wanted ? atoi(wanted) : 24;
+  uint64_t n = 1;
+  bool failed = true;
+  for (int i = 0; i < most && failed; i++) {
+    hsc_alloc_fail_after(n);
+    run_copy(input->size ? input->data : "", input->size);
+    void *probe = hsc_alloc(1);
+    failed = probe == NULL;
+    hsc_alloc_fail_after(0);
+    hsc_free(probe);
+    n += 1 + n / 6;
+  }
+}
+
 static int run_file(const char *path, int rounds) {
   hsc_bytes original = {0};
   hsc_bytes changed = {0};
@@ -111,6 +131,8 @@ static int run_file(const char *path, int rounds) {
     mutate(&changed, &random);
     run_copy(hsc_bytes_text(&changed), changed.size);
   }
+  if (original.size <= 20000)
+    run_without_memory(&original);
   hsc_bytes_deinit(&original);
   hsc_bytes_deinit(&changed);
   return 0;

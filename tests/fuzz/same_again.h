@@ -2,9 +2,10 @@
 // text reads again with the same meaning.
 #pragma once
 
-#include <stdlib.h>
+#include <stdio.h>
 
 #include "formats/common/formats.h"
+#include "rules.h"
 
 static inline void fuzz_same_again(const hsc_module *module, hsc_format format) {
   hsc_module *again = NULL;
@@ -14,13 +15,16 @@ static inline void fuzz_same_again(const hsc_module *module, hsc_format format) 
     status = hsc_program_read_as(format, hsc_bytes_view(&out), "again", &again);
     if (status) {
       fprintf(stderr, "%s\n%s\n", hsc_status_message(status), hsc_bytes_text(&out));
-      abort();
+      fuzz_broken();
+      hsc_status_free(status);
+      hsc_bytes_deinit(&out);
+      return;
     }
     hsc_hash128 first = hsc_module_fingerprint(module);
     hsc_hash128 second = hsc_module_fingerprint(again);
     if (first.low != second.low || first.high != second.high) {
       fprintf(stderr, "fingerprints differ\n%s\n", hsc_bytes_text(&out));
-      abort();
+      fuzz_broken();
     }
     hsc_module_destroy(again);
   }

@@ -7,7 +7,7 @@
 
 static void put(hsc_bytes *out, uint64_t value, int bytes) {
   for (int i = 0; i < bytes; i++)
-    hsc_bytes_append_char(out, (char)(value >> 8 * i));
+    hsc_bytes_append_char(out, i < 8 ? (char)(value >> 8 * i) : 0);
 }
 
 static void put_varint(hsc_bytes *out, uint64_t value) {

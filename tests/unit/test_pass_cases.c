@@ -121,8 +121,10 @@ static void every_case(void **state) {
   for (int p = 0; p < pass_count; p++) {
     const char *pass = passes[p]->d_name;
     hsc_pass_id id;
-    if (pass[0] == '.')
+    if (pass[0] == '.') {
+      free(passes[p]);
       continue;
+    }
     if (!hsc_pass_parse(hsc_view_of(pass), &id))
       fail_msg("%s/%s: there is no such pass", folder, pass);
     char inner[900];

@@ -4,6 +4,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdlib.h>
 #include <cmocka.h>
 
 #include "base/core/clock.h"
@@ -204,8 +205,91 @@ static void small_stacks_of_hosts_are_enough(void **state) {
     fail_msg("%s", hsc_status_message(status));
 }
 
+// Sixteen threads, each with programs, buffers and numbers of its own: 24 programs each, or as many
+// as fit into HLOSCOPE_SOAK_SECONDS (make soak).
+enum { MANY_THREADS = 16, OWN_PROGRAMS = 24 };
+
+typedef struct compiler {
+  int number, programs, wrong;
+  int64_t until_ns;
+  hsc_status *status;
+} compiler;
+
+// tanh(x * w) * n + n, which is n where the numbers of x cancel: x = (n, -n), w = (1, 1).
+static hsc_status *compile_and_run(compiler *self, int n) {
+  char text[600];
+  float found[4];
+  hsc_status *status = NULL;
+  hsc_executable *program = NULL;
+  hsc_execution *run = NULL;
+  snprintf(text, sizeof text,
+           "HloModule own\nENTRY main {\n  x = f32[2,2] parameter(0)\n  w = f32[2,2] "
+           "parameter(1)\n  d = f32[2,2] dot(x, w), lhs_contracting_dims={1}, "
+           "rhs_contracting_dims={0}\n  t = f32[2,2] tanh(d)\n  c = f32[] constant(%d)\n  b = "
+           "f32[2,2] broadcast(c), dimensions={}\n  m = f32[2,2] multiply(t, b)\n  ROOT s = "
+           "f32[2,2] add(m, b)\n}\n",
+           n);
+  hsc_buffer *x = put((float)n, (float)-n, 40, 40, &status);
+  hsc_buffer *w = put(1, 1, 1, 1, &status);
+  if (!status)
+    status = hsc_client_compile(client, hsc_view_of(text), "hlo", (hsc_view){0}, &program);
+  if (!status)
+    status = hsc_execution_create(program, 2, &run);
+  for (int i = 0; i < 3 && !status; i++) {
+    hsc_execution_set_argument(run, 0, x);
+    hsc_execution_set_argument(run, 1, w);
+    status = hsc_execution_run(run);
+    if (!status)
+      status = hsc_execution_await(run);
+    if (!status)
+      status = hsc_buffer_to_host(hsc_execution_output(run, 0), found, sizeof found);
+    if (!status)
+      self->wrong += found[0] != (float)n || found[1] != (float)n || found[2] != 2.0f * (float)n ||
+                     found[3] != 2.0f * (float)n;
+  }
+  hsc_execution_destroy(run);
+  hsc_executable_destroy(program);
+  hsc_buffer_destroy(x);
+  hsc_buffer_destroy(w);
+  return status;
+}
+
+static void *compile_for_long(void *argument) {
+  compiler *self = argument;
+  while (!self->status &&
+         (self->until_ns ? hsc_now_ns() < self->until_ns : self->programs < OWN_PROGRAMS)) {
+    // Some programs are the same in several threads at once, most are not.
+    int n = self->programs % 3 ? 1 + self->programs % 1000 : 1000 + self->number;
+    self->status = compile_and_run(self, n);
+    self->programs++;
+  }
+  return NULL;
+}
+
+static void sixteen_threads_compile_and_run(void **state) {
+  static compiler compilers[MANY_THREADS];
+  pthread_t threads[MANY_THREADS];
+  const char *seconds = getenv("HLOSCOPE_SOAK_SECONDS");
+  int64_t until = seconds ? hsc_now_ns() + (int64_t)(atof(seconds) * 1e9) : 0;
+  int programs = 0;
+  for (int i = 0; i < MANY_THREADS; i++) {
+    compilers[i] = (compiler){.number = i, .until_ns = until};
+    assert_int_equal(pthread_create(&threads[i], NULL, compile_for_long, &compilers[i]), 0);
+  }
+  for (int i = 0; i < MANY_THREADS; i++)
+    pthread_join(threads[i], NULL);
+  for (int i = 0; i < MANY_THREADS; i++) {
+    if (compilers[i].status)
+      fail_msg("thread %d: %s", i, hsc_status_message(compilers[i].status));
+    assert_int_equal(compilers[i].wrong, 0);
+    programs += compilers[i].programs;
+  }
+  print_message("# %d programs, three runs each\n", programs);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
+      cmocka_unit_test(sixteen_threads_compile_and_run),
       cmocka_unit_test(threads_share_a_client_a_program_and_a_buffer),
       cmocka_unit_test(deletion_meets_readers),
       cmocka_unit_test(small_stacks_of_hosts_are_enough),

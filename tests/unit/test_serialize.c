@@ -8,6 +8,7 @@
 #include "cpu/thunks/fft.h"
 #include "cpu/thunks/kernels.h"
 #include "cpu/thunks/moves.h"
+#include "cpu/thunks/scatter.h"
 #include "cpu/thunks/sort.h"
 #include "formats/common/formats.h"
 #include "hlo/ir/custom.h"
@@ -325,6 +326,20 @@ static void longer_rows(void *payload, hsc_cpu_thunk *thunk) {
   ((hsc_sort *)payload)->length = 1 << 20;
 }
 
+// The second rank says that it is the first of its group, as the first does: a row of its table is
+// group, position, size and two members.
+static void two_first_members(void *payload, hsc_cpu_thunk *thunk) {
+  int32_t *rows_end = (int32_t *)(void *)((char *)payload + thunk->data_bytes);
+  assert_int_equal(rows_end[-4], 1);
+  rows_end[-4] = 0;
+}
+// One rank of two waits for a third.
+static void a_larger_group(void *payload, hsc_cpu_thunk *thunk) {
+  int32_t *rows_end = (int32_t *)(void *)((char *)payload + thunk->data_bytes);
+  assert_int_equal(rows_end[-3], 2);
+  rows_end[-3] = rows_end[-8] = 3;
+}
+
 // Every kind of step says what makes its payload sound; nothing is taken for granted.
 static void changed_payloads_are_refused(void **state) {
   static const char tiny[] =
@@ -340,6 +355,12 @@ static void changed_payloads_are_refused(void **state) {
       "HloModule o\nlt { a = f32[] parameter(0) b = f32[] parameter(1) ROOT s = pred[] compare(a, "
       "b), direction=LT }\nENTRY e { x = f32[64,8] parameter(0) ROOT y = f32[64,8] sort(x), "
       "dimensions={1}, to_apply=lt }\n";
+  static const char sum[] =
+      "HloModule c, replica_count=2\nadd { a = f32[] parameter(0) b = f32[] parameter(1) ROOT s = "
+      "f32[] add(a, b) }\nENTRY e { x = f32[64] parameter(0) ROOT y = f32[64] all-reduce(x), "
+      "replica_groups={{0,1}}, to_apply=add }\n";
+  expect_payload_refused(sum, HSC_CPU_THUNK_COLLECTIVE, two_first_members);
+  expect_payload_refused(sum, HSC_CPU_THUNK_COLLECTIVE, a_larger_group);
   expect_payload_refused(tiny, HSC_CPU_THUNK_SCALAR_INTERPRETER, more_elements);
   expect_payload_refused(tiny, HSC_CPU_THUNK_SCALAR_INTERPRETER, far_register);
   expect_payload_refused(fft, HSC_CPU_THUNK_FFT, longer_transform);
@@ -348,6 +369,43 @@ static void changed_payloads_are_refused(void **state) {
   expect_payload_refused(sort, HSC_CPU_THUNK_SORT, longer_rows);
   expect_payload_refused(network, HSC_CPU_THUNK_CONTRACTION, more_rows);
   expect_payload_refused(network, HSC_CPU_THUNK_KERNEL, more_trips);
+}
+
+// A step with nothing to do is accepted with anything else in its payload, and then looks none of it
+// up.
+static void a_scatter_without_updates_runs(void **state) {
+  static const char text[] =
+      "HloModule s\nput { a = f32[] parameter(0) ROOT b = f32[] parameter(1) }\nENTRY e { x = "
+      "f32[10,6] parameter(0) i = s32[3,1] parameter(1) u = f32[3,6] parameter(2) ROOT s = "
+      "f32[10,6] scatter(x, i, u), update_window_dims={1}, inserted_window_dims={0}, "
+      "scatter_dims_to_operand_dims={0}, index_vector_dim=1, to_apply=put }\n";
+  hsc_cpu_executable *executable = compile_text(text);
+  hsc_bytes bytes = {0};
+  int changed = 0;
+  EXPECT_OK(hsc_cpu_executable_serialize(executable, &bytes));
+  hsc_cpu_executable_release(executable);
+  const hsc_serial_header *header = (const hsc_serial_header *)bytes.data;
+  const hsc_serial_range *section = &header->sections[HSC_SERIAL_THUNKS];
+  hsc_cpu_thunk *thunks = (hsc_cpu_thunk *)(void *)(bytes.data + section->offset);
+  hsc_cpu_slice *slices =
+      (hsc_cpu_slice *)(void *)(bytes.data + header->sections[HSC_SERIAL_SLICES].offset);
+  for (size_t t = 0; t < section->bytes / sizeof *thunks; t++) {
+    if (thunks[t].kind != HSC_CPU_THUNK_SCATTER)
+      continue;
+    hsc_scatter *payload = (hsc_scatter *)(void *)(bytes.data + thunks[t].data +
+                                                   header->sections[HSC_SERIAL_DATA].offset);
+    payload->op = 1 << 28;
+    payload->kernel = 1 << 28;
+    payload->type = 1 << 28;
+    slices[thunks[t].slice_first + 2].bytes = 0;
+    changed++;
+  }
+  assert_int_equal(changed, 1);
+  hsc__serial_seal(bytes.data, bytes.size);
+  EXPECT_OK(hsc_cpu_executable_deserialize(device, hsc_bytes_view(&bytes), &executable));
+  expect_same_results(executable, executable);
+  hsc_cpu_executable_release(executable);
+  hsc_bytes_deinit(&bytes);
 }
 
 static hsc_status *nothing(void *user, const hsc_custom_call *call) {
@@ -375,6 +433,7 @@ int main(void) {
       cmocka_unit_test(what_is_not_whole_or_not_ours_is_refused),
       cmocka_unit_test(sealed_nonsense_never_crashes),
       cmocka_unit_test(changed_payloads_are_refused),
+      cmocka_unit_test(a_scatter_without_updates_runs),
   };
   return cmocka_run_group_tests(tests, open_devices, close_devices);
 }

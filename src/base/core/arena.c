@@ -6,6 +6,9 @@
 // it is in the cache. A request over a quarter of the next block gets a block of its
 // own, zeroed by hsc_alloc and put after the current one, so that the room left in the current
 // block stays in use.
+//
+// Under the address sanitizer only what was handed out may be touched, and a gap follows each piece:
+// who leaves a piece of an arena is found as who leaves a piece of the heap is.
 #include "base/core/memory.h"
 #include "base/core/status.h"
 
@@ -14,8 +17,24 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
+#if defined(__SANITIZE_ADDRESS__)
+#define IS_WATCHED 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define IS_WATCHED 1
+#endif
+#endif
+#ifdef IS_WATCHED
+#include <sanitizer/asan_interface.h>
+#else
+#define IS_WATCHED 0
+#define ASAN_POISON_MEMORY_REGION(at, size) ((void)(at), (void)(size))
+#define ASAN_UNPOISON_MEMORY_REGION(at, size) ((void)(at), (void)(size))
+#endif
+
 enum {
   ALIGNMENT = 16,
+  GAP_BYTES = IS_WATCHED ? 16 : 0,
   FIRST_BLOCK_BYTES = 4096,
   MAX_BLOCK_BYTES = 1 << 20,
   DUMMY_BYTES = 1024,
@@ -49,8 +68,10 @@ static block *new_block(size_t capacity, bool zeroed) {
   if (!hsc_add_size(sizeof(block), capacity, &size_bytes))
     return NULL;
   block *fresh = zeroed ? hsc_alloc(size_bytes) : hsc_realloc(NULL, size_bytes);
-  if (fresh)
-    *fresh = (block){.capacity = capacity};
+  if (!fresh)
+    return NULL;
+  *fresh = (block){.capacity = capacity};
+  ASAN_POISON_MEMORY_REGION(fresh->data, capacity);
   return fresh;
 }
 
@@ -70,10 +91,12 @@ static block *new_huge_block(void) {
     madvise(fresh, HUGE_BLOCK_BYTES, MADV_HUGEPAGE);  // where there are none, small ones do
   }
   *fresh = (block){.capacity = HUGE_BLOCK_BYTES - sizeof(block)};
+  ASAN_POISON_MEMORY_REGION(fresh->data, fresh->capacity);
   return fresh;
 }
 
 static void free_block(block *old) {
+  ASAN_UNPOISON_MEMORY_REGION(old->data, old->capacity);
   bool is_huge =
       old->capacity == HUGE_BLOCK_BYTES - sizeof(block) && (uintptr_t)old % HUGE_PAGE_BYTES == 0;
   for (int i = 0; i < MOST_SPARE_BLOCKS && is_huge; i++) {
@@ -116,6 +139,7 @@ void hsc_arena_destroy(hsc_arena *arena) {
 void hsc_arena_reset(hsc_arena *arena) {
   block *first = arena->first;
   free_blocks(arena, first);
+  ASAN_POISON_MEMORY_REGION(first->data, first->capacity);
   first->next = NULL;
   arena->head = first;
   arena->head_used = arena->head_clean = 0;
@@ -135,9 +159,9 @@ static void *fail(hsc_arena *arena, size_t size_bytes) {
 }
 
 void *hsc_arena_alloc(hsc_arena *arena, size_t size_bytes) {
-  if (arena->failed || size_bytes > SIZE_MAX - ALIGNMENT)
+  if (arena->failed || size_bytes > SIZE_MAX - ALIGNMENT - GAP_BYTES)
     return fail(arena, size_bytes);
-  size_t rounded = (size_bytes + ALIGNMENT - 1) & ~(size_t)(ALIGNMENT - 1);
+  size_t rounded = ((size_bytes + ALIGNMENT - 1) & ~(size_t)(ALIGNMENT - 1)) + GAP_BYTES;
   if (rounded == 0)
     rounded = ALIGNMENT;
   if (rounded > arena->head->capacity - arena->head_used) {
@@ -148,6 +172,7 @@ void *hsc_arena_alloc(hsc_arena *arena, size_t size_bytes) {
       own->next = arena->head->next;
       arena->head->next = own;
       arena->used_bytes += rounded;
+      ASAN_UNPOISON_MEMORY_REGION(own->data, size_bytes);
       return own->data;
     }
     block *fresh = arena->used_bytes >= HUGE_FROM_BYTES
@@ -163,7 +188,10 @@ void *hsc_arena_alloc(hsc_arena *arena, size_t size_bytes) {
   }
   void *memory = arena->head->data + arena->head_used;
   size_t end = arena->head_used + rounded;
-  if (end > arena->head_clean) {
+  ASAN_UNPOISON_MEMORY_REGION(memory, size_bytes);
+  if (IS_WATCHED) {
+    memset(memory, 0, size_bytes);
+  } else if (end > arena->head_clean) {
     size_t clean =
         end > arena->head_clean + CLEAN_AHEAD_BYTES ? end : arena->head_clean + CLEAN_AHEAD_BYTES;
     if (clean > arena->head->capacity)

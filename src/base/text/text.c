@@ -14,6 +14,10 @@ bool hsc_view_equals_text(hsc_view a, const char *text) {
   return hsc_view_equals(a, hsc_view_of(text));
 }
 
+const char *hsc_view_find(hsc_view view, const char *text) {
+  return view.size ? memmem(view.data, view.size, text, strlen(text)) : NULL;
+}
+
 bool hsc_starts_with(const char *text, const char *prefix) {
   return strncmp(text, prefix, strlen(prefix)) == 0;
 }

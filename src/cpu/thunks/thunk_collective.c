@@ -503,7 +503,24 @@ static bool rank_fits(const collective *c, int r) {
   if (e[0] < 0 || e[0] >= c->rank_count || e[2] < 1 || e[2] > c->rank_count || e[1] < 0 ||
       e[1] >= e[2])
     return false;
-  return !c->is_tuple || e[2] <= c->operand_count;
+  // of a tuple's operands each is for one member
+  return !c->is_tuple || e[2] == c->operand_count;
+}
+
+// Whoever is of r's group says the same size and has a place of its own, and they are as many as
+// that: a meeting waits for all of them and keeps a place for each.
+static bool group_fits(const collective *c, int r) {
+  const int32_t *me = rank_of(c, r);
+  int32_t members = 0;
+  for (int other = 0; other < c->rank_count; other++) {
+    const int32_t *e = rank_of(c, other);
+    if (e[0] != me[0])
+      continue;
+    if (e[2] != me[2] || (other != r && e[1] == me[1]))
+      return false;
+    members++;
+  }
+  return members == me[2];
 }
 
 // All members pass operands of the same sizes: each runs this program.
@@ -546,7 +563,7 @@ bool hsc__cpu_check_collective(hsc_cpu_payload *p) {
   if (c->operand_count == 0)
     return hsc__payload_writes(p, 0, sizeof(uint32_t));
   for (int r = 0; r < c->rank_count; r++)
-    if (!rank_fits(c, r))
+    if (!rank_fits(c, r) || (c->op != HSC_OP_COLLECTIVE_PERMUTE && !group_fits(c, r)))
       return false;
   for (int32_t i = 0; i < c->operand_count; i++)
     if (!operand_fits(p, c, i))

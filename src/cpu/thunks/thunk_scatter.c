@@ -320,27 +320,29 @@ static void do_parts(const hsc_cpu_frame *frame, const scatter_run *r) {
 hsc_status *hsc__cpu_run_scatter(const hsc_cpu_frame *frame, const hsc_cpu_thunk *thunk) {
   const hsc_scatter *s = hsc__cpu_data(frame, thunk);
   const hsc_cpu_slice *slices = hsc__cpu_slices(frame, thunk);
+  const char *base = hsc__cpu_input(frame, thunk, 0);
+  char *out = hsc__cpu_output(frame, thunk, 0);
+  if (base != out && slices[0].bytes) {
+    hsc_strided copy = {.rank = 1,
+                        .element_bytes = s->element_bytes,
+                        .size = {slices[0].bytes / s->element_bytes},
+                        .from_stride = {s->element_bytes},
+                        .to_stride = {s->element_bytes}};
+    hsc__cpu_parallel_copy(frame->pool, &copy, base, out);
+  }
+  // Behind this, what a payload without updates says of functions has not been checked.
+  if (slices[2].bytes == 0 || slices[0].bytes == 0)
+    return NULL;
   scatter_run r = {
       .s = s,
       .combine = s->kernel >= 0 ? frame->executable->kernels[s->kernel].function : NULL,
       .kernels = hsc_scatter_kernels_for(frame->executable->device->isa.level),
       .indices = hsc__cpu_input(frame, thunk, 1),
       .updates = hsc__cpu_input(frame, thunk, 2),
-      .out = hsc__cpu_output(frame, thunk, 0),
+      .out = out,
       .index_bytes = (int)hsc_type_bytes((hsc_type)s->index_type)};
   if (s->op != HSC_SCATTER_CALL)
     r.by_offsets = r.kernels->functions[s->op][s->type];
-  const char *base = hsc__cpu_input(frame, thunk, 0);
-  if (base != r.out && slices[0].bytes) {
-    hsc_strided copy = {.rank = 1,
-                        .element_bytes = s->element_bytes,
-                        .size = {slices[0].bytes / s->element_bytes},
-                        .from_stride = {s->element_bytes},
-                        .to_stride = {s->element_bytes}};
-    hsc__cpu_parallel_copy(frame->pool, &copy, base, r.out);
-  }
-  if (slices[2].bytes == 0 || slices[0].bytes == 0)
-    return NULL;
   if (s->parts > 1 && in_line(&r)) {
     r.bins = hsc__cpu_scratch(frame, thunk);
     do_parts(frame, &r);

@@ -103,12 +103,8 @@ hsc_status *hsc_custom_register(const char *target, hsc_custom_fn function, void
   registered *before = status ? NULL : hsc_map_get(registry, hsc_view_of(target));
   if (!status && before)
     *before = *entry;
-  if (!status && !before) {
-    char *name = hsc_alloc(strlen(target) + 1);
-    if (name)
-      memcpy(name, target, strlen(target) + 1);
-    status = name ? hsc_map_put(registry, hsc_view_of(name), entry) : hsc_status_out_of_memory();
-  }
+  if (!status && !before)
+    status = hsc_map_put(registry, hsc_view_of(target), entry);
   pthread_mutex_unlock(&lock);
   if (status || before)
     hsc_free(entry);
@@ -148,7 +144,7 @@ hsc_status *hsc_custom_check(const char *target) {
   for (size_t i = 0; registry && i < hsc_map_count(registry) && count < HSC_COUNT_OF(names); i++) {
     hsc_view name;
     hsc_map_at(registry, i, &name);
-    names[count++] = name.data;  // ends with NUL: see hsc_custom_register
+    names[count++] = name.data;  // the map's copy, which ends with NUL and stays
   }
   pthread_mutex_unlock(&lock);
   const char *near = hsc_did_you_mean(target, names, count);

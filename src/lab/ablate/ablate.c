@@ -1,11 +1,11 @@
 // ablate.c - the ablation as a whole: which names, which phases, resuming.
 #include "base/core/clock.h"
 #include "base/files/file_io.h"
+#include "base/text/pattern.h"
 #include "base/text/text.h"
 #include "lab/ablate/ablate.h"
 
 #include <math.h>
-#include <regex.h>
 #include <stdlib.h>
 
 #include "lab/ablate/ablate_internal.h"
@@ -115,8 +115,8 @@ static hsc_status *choose_passes(ablate_run *run) {
     known = (const char **)(uintptr_t)o->names;
     known_count = o->name_count;
   }
-  if (o->pattern && regcomp(&pattern, o->pattern, REG_EXTENDED | REG_NOSUB))
-    return HSC_ERR(INVALID_ARGUMENT, "not a regular expression: '%s'", o->pattern);
+  if (o->pattern)
+    HSC_TRY(hsc_pattern_compile(o->pattern, &pattern));
   int before = run->variant_count;
   for (size_t i = 0; i < known_count && !status; i++) {
     if (o->pattern && regexec(&pattern, known[i], 0, NULL, 0))

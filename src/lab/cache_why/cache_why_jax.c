@@ -31,10 +31,6 @@ static const char *const causes[][2] = {
     {"custom_hook", "the hook of cache_key.custom_hook gave another text"},
 };
 
-static const char *find(hsc_view line, const char *what) {
-  return memmem(line.data, line.size, what, strlen(what));
-}
-
 bool hsc__why_is_jax_log(const char *text) {
   return strstr(text, HASH) != NULL;
 }
@@ -104,25 +100,26 @@ hsc_status *hsc__why_read_jax_log(why_side *side, const char *text) {
     const char *found;
     next = *end ? end + 1 : end;
     hsc_view line = {at, (size_t)(end - at)};
-    if ((found = find(line, HASH))) {
+    if ((found = hsc_view_find(line, HASH))) {
       found += sizeof HASH - 1;
       if (hsc_starts_with(found, "computation:") && complete(&inputs))
         HSC_GOTO(add_program(side, "", 0, &inputs));
       if (!inputs.size && shapes.size)
         hsc__why_put(&inputs, "arguments", hsc_bytes_view(&shapes));
       read_hash(&inputs, found, end);
-    } else if ((found = find(line, FLAG))) {
+    } else if ((found = hsc_view_find(line, FLAG))) {
       read_flag(&inputs, found + sizeof FLAG - 1, end);
-    } else if ((found = find(line, SHAPES))) {
+    } else if ((found = hsc_view_find(line, SHAPES))) {
       found += sizeof SHAPES - 1;
-      const char *stop = find((hsc_view){found, (size_t)(end - found)}, ". Argument mapping");
+      const char *stop =
+          hsc_view_find((hsc_view){found, (size_t)(end - found)}, ". Argument mapping");
       if (complete(&inputs))
         HSC_GOTO(add_program(side, "", 0, &inputs));
       hsc_bytes_reset(&shapes);
       hsc_bytes_append(&shapes, found, (size_t)((stop ? stop : end) - found));
     } else {
       for (size_t i = 0; i < HSC_COUNT_OF(outcomes); i++) {
-        if (!(found = find(line, outcomes[i])) || !complete(&inputs))
+        if (!(found = hsc_view_find(line, outcomes[i])) || !complete(&inputs))
           continue;
         found += strlen(outcomes[i]);
         HSC_GOTO(add_program(side, found, strcspn(found, "'\n"), &inputs));

@@ -619,7 +619,7 @@ static bool rewrite_mixed(const hsc_instr *instr, hsc_view line, hsc_bytes *out)
   // "  ROOT %name = SHAPE op(operands), rest"
   shape_text(&instr->shape, shape);
   snprintf(head, sizeof head, " %s(", hsc_op_text(instr->op));
-  const char *at = ok ? memmem(line.data, line.size, head, strlen(head)) : NULL;
+  const char *at = ok ? hsc_view_find(line, head) : NULL;
   const char *close = at ? memchr(at, ')', line.size - (size_t)(at - line.data)) : NULL;
   if (close) {
     hsc_shape whole = instr->shape;

@@ -294,10 +294,6 @@ static hsc_view name_of(const name_table *table, int64_t id) {
   return found ? found->name : (hsc_view){"", 0};
 }
 
-static bool view_has(hsc_view v, const char *part) {
-  return v.size > 0 && memmem(v.data, v.size, part, strlen(part)) != NULL;
-}
-
 static hsc_status *read_event(hsc_view bytes,
                               const name_table *events,
                               const name_table *stats,
@@ -315,9 +311,9 @@ static hsc_status *read_event(hsc_view bytes,
       continue;
     hsc_wire stat = hsc_wire_of(f.bytes);
     for (hsc_wire_field g; hsc_wire_next(&stat, &g);) {
-      if (g.number == 5 && g.type == HSC_WIRE_BYTES && view_has(g.bytes, "hlo_pass_pipeline"))
+      if (g.number == 5 && g.type == HSC_WIRE_BYTES && hsc_view_find(g.bytes, "hlo_pass_pipeline"))
         out->pipeline = true;
-      if (g.number == 7 && view_has(name_of(stats, (int64_t)g.value), "hlo_pass_pipeline"))
+      if (g.number == 7 && hsc_view_find(name_of(stats, (int64_t)g.value), "hlo_pass_pipeline"))
         out->pipeline = true;
     }
     HSC_TRY(hsc_wire_status(&stat, "XStat"));

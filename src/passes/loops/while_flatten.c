@@ -40,7 +40,8 @@ static hsc_status *give_back_shape(hsc_instr *value, hsc_shape flat) {
   hsc_instr **users = HSC_NEW_ARRAY(arena, hsc_instr *, readers + 1);
   if (!users)
     return hsc_status_out_of_memory();
-  memcpy(users, value->users, (size_t)readers * sizeof *users);
+  if (readers)
+    memcpy(users, value->users, (size_t)readers * sizeof *users);
   value->shape = flat;
   hsc_builder b;
   hsc_builder_at(&b, value->parent, value->next);

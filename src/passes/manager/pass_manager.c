@@ -1,11 +1,11 @@
 // pass_manager.c - runs pipelines: order, timing, switches, dumps, fuel, verification.
 #include <errno.h>
-#include <regex.h>
 #include <stdlib.h>
 
 #include "base/core/clock.h"
 #include "base/core/log.h"
 #include "base/files/file_io.h"
+#include "base/text/pattern.h"
 #include "base/text/text.h"
 #include "passes/manager/passes_internal.h"
 
@@ -455,8 +455,7 @@ hsc_status *hsc_passes_run(hsc_module *module,
   HSC_TRY(check_refused(m.options, pipeline));
   hsc_status *status = NULL;
   if (m.options->dump_pass_re) {
-    if (regcomp(&m.dump_re, m.options->dump_pass_re, REG_EXTENDED | REG_NOSUB))
-      return HSC_ERR(INVALID_ARGUMENT, "not a regular expression: '%s'", m.options->dump_pass_re);
+    HSC_TRY(hsc_pattern_compile(m.options->dump_pass_re, &m.dump_re));
     m.has_dump_re = true;
   }
   HSC_GOTO(hsc_arena_create(&m.cx.scratch));

@@ -1,6 +1,5 @@
 // pass_spend.c - counts a pass's rewrites, and stops it when its fuel is spent.
 #include <errno.h>
-#include <regex.h>
 #include <stdlib.h>
 
 #include "base/core/clock.h"
