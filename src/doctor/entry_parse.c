@@ -199,8 +199,7 @@ static hsc_status *check_versions(const parser *p, const char *key, const char *
 static hsc_status *read_field(parser *p, const struct header_field *field, hsc_view value) {
   char *target = (char *)p->entry + field->offset;
   char *text = hsc_arena_strndup(p->arena, value.data, value.size);
-  if (!text)
-    return hsc_status_out_of_memory();
+  HSC_TRY(hsc_arena_status(p->arena));
   switch (field->kind) {
     case FIELD_TEXT:
       memcpy(target, &text, sizeof text);
@@ -328,8 +327,7 @@ static hsc_status *read_match(parser *p) {
     if (!value.size)
       return wrong(p, "'%.*s' has no value", (int)key.size, key.data);
     const char *copy = hsc_arena_strndup(p->arena, value.data, value.size);
-    if (!copy)
-      return hsc_status_out_of_memory();
+    HSC_TRY(hsc_arena_status(p->arena));
     if (hsc_view_equals_text(key, "literal")) {
       match->literals[match->literal_count++] = (hsc_view){copy, value.size};
       if (value.size > longest)

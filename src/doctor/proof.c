@@ -15,8 +15,7 @@ static hsc_status *problem(prover *p, const hsc_entry *entry, int line, const ch
   if (result->problem_count == p->capacity) {
     size_t capacity = p->capacity ? 2 * p->capacity : 16;
     hsc_knowledge_problem *bigger = HSC_NEW_ARRAY(p->arena, hsc_knowledge_problem, capacity);
-    if (!bigger)
-      return hsc_status_out_of_memory();
+    HSC_TRY(hsc_arena_status(p->arena));
     if (result->problem_count)
       memcpy(bigger, result->problems, result->problem_count * sizeof *bigger);
     result->problems = bigger;

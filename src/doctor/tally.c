@@ -92,8 +92,7 @@ static hsc_status *new_finding(hsc__tally *t,
     t->capacity = capacity;
   }
   hsc_finding *finding = HSC_NEW(t->arena, hsc_finding);
-  if (!finding)
-    return hsc_status_out_of_memory();
+  HSC_TRY(hsc_arena_status(t->arena));
   *finding =
       (hsc_finding){.entry = entry, .first_line = line_number, .text = shown_text(t->arena, line)};
   t->findings[t->count++] = *out_finding = finding;
@@ -112,8 +111,7 @@ static hsc_status *finding_of(
     if (hsc_map_count(t->by_text) < HSC_LOG_TEXTS_MAX) {
       HSC_TRY(new_finding(t, entry, line, line_number, out_finding));
       const char *copy = hsc_arena_strndup(t->arena, key, size);
-      if (!copy)
-        return hsc_status_out_of_memory();
+      HSC_TRY(hsc_arena_status(t->arena));
       return hsc_map_put(t->by_text, (hsc_view){copy, size}, *out_finding);
     }
   }
@@ -389,8 +387,7 @@ hsc_status *hsc__tally_finish(hsc__tally *t, uint64_t lines, uint64_t bytes) {
   size_t named = hsc_map_count(t->modules);
   size_t total = named + (t->unnamed.compiles || t->unnamed.cache_hits ? 1 : 0);
   t->module_list = HSC_NEW_ARRAY(t->arena, hsc_log_module *, total + 1);
-  if (!t->module_list)
-    return hsc_status_out_of_memory();
+  HSC_TRY(hsc_arena_status(t->arena));
   for (size_t i = 0; i < named; i++)
     t->module_list[i] = hsc_map_at(t->modules, i, NULL);
   if (total > named)

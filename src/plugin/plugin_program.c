@@ -7,6 +7,7 @@
 // layouts (none when all are row-major), and the executable's own bytes, which have a checksum of
 // theirs, to the end.
 #include "base/core/float_mode.h"
+#include "base/text/view_find.h"
 #include "cpu/runtime/records.h"
 #include "plugin/plugin_host.h"
 #include "plugin/plugin_internal.h"

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 
 #include "base/text/text.h"
+#include "base/text/view_find.h"
 #include "trace/capture_internal.h"
 #include "trace/xspace.h"
 

@@ -2,6 +2,7 @@
 // program number and instruction name.
 #include <math.h>
 
+#include "base/text/view_find.h"
 #include "formats/common/formats.h"
 #include "views/profile_internal.h"
 

@@ -9,6 +9,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "base/text/view_find.h"
 #include "views/profile_internal.h"
 
 typedef struct record {

@@ -12,6 +12,7 @@
 
 #include "base/core/bytes.h"
 #include "base/core/hash.h"
+#include "base/core/memory.h"
 #include "base/core/random.h"
 #include "base/core/status.h"
 #include "base/files/file_io.h"

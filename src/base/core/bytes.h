@@ -12,9 +12,6 @@ typedef struct hsc_view {
 hsc_view hsc_view_of(const char *text);  // NULL gives the empty view
 bool hsc_view_equals(hsc_view a, hsc_view b);
 bool hsc_view_equals_text(hsc_view a, const char *text);
-// Where the text stands first in the view, NULL = nowhere. The C library's memmem takes no NULL, as
-// which an empty view comes.
-const char *hsc_view_find(hsc_view view, const char *text);
 
 // A growing byte buffer with a sticky error: after an allocation fails, appends do nothing and
 // hsc_bytes_status tells. Always NUL-terminated (data is never NULL after the first append;

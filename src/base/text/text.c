@@ -1,6 +1,7 @@
 // text.c - views of text, prefixes and suffixes, and the nearest name for "did you mean".
 #include "base/core/bytes.h"
 #include "base/text/text.h"
+#include "base/text/view_find.h"
 
 hsc_view hsc_view_of(const char *text) {
   return text ? (hsc_view){text, strlen(text)} : (hsc_view){"", 0};

@@ -313,8 +313,7 @@ static hsc_status *read_triangular(hsc_view bytes, hsc_attr *attr) {
 static hsc_status *append_shape(hsc_arena *arena, hsc_view bytes, hsc_attr *attr) {
   int32_t count = attr->custom.operand_layout_count;
   hsc_shape *shapes = HSC_NEW_ARRAY(arena, hsc_shape, (size_t)count + 1);
-  if (!shapes)
-    return hsc_status_out_of_memory();
+  HSC_TRY(hsc_arena_status(arena));
   if (count)
     memcpy(shapes, attr->custom.operand_layouts, sizeof *shapes * (size_t)count);
   HSC_TRY(hsc__proto_read_shape(arena, NULL, bytes, &shapes[count]));

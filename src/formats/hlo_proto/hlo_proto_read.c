@@ -254,8 +254,7 @@ static hsc_status *read_operands(reader *r,
     size_t count = hsc_wire_int_count(field);
     hsc_instr **operands =
         HSC_NEW_ARRAY(r->arena, hsc_instr *, (size_t)instr->operand_count + count);
-    if (!operands)
-      return hsc_status_out_of_memory();
+    HSC_TRY(hsc_arena_status(r->arena));
     if (instr->operand_count)
       memcpy(operands, instr->operands, sizeof(hsc_instr *) * (size_t)instr->operand_count);
     instr->operands = operands;
@@ -285,8 +284,7 @@ static hsc_status *read_called(reader *r, hsc_instr *instr, const hsc_wire_field
   int before = instr->called_count;
   int count = before + ids.count;
   hsc_computation **called = HSC_NEW_ARRAY(r->arena, hsc_computation *, count);
-  if (!called)
-    return hsc_status_out_of_memory();
+  HSC_TRY(hsc_arena_status(r->arena));
   if (before)
     memcpy(called, instr->called, sizeof(hsc_computation *) * (size_t)before);
   instr->called = called;
@@ -490,6 +488,7 @@ static hsc_status *read_instruction(reader *r, hsc_computation *computation, hsc
   hsc_bytes_reset(&r->name);
   hsc_bytes_append(&r->name, name.data, name.size);
   HSC_TRY(hsc_bytes_status(&r->name));
+  HSC_TRY(hsc_arena_status(r->arena));
   HSC_TRY(hsc_instr_set_name(instr, hsc_bytes_text(&r->name)));
   for (int i = 0; i < late_count; i++) {
     if (late[i].number == HSC__INSTR_CALLED)
@@ -557,8 +556,7 @@ static hsc_status *read_aliases(
   if (count == 0)
     return NULL;
   hsc_alias *aliases = HSC_NEW_ARRAY(r->arena, hsc_alias, count);
-  if (!aliases)
-    return hsc_status_out_of_memory();
+  HSC_TRY(hsc_arena_status(r->arena));
   size_t at = 0;
   in = hsc_wire_of(bytes);
   for (hsc_wire_field f; hsc_wire_next(&in, &f);) {

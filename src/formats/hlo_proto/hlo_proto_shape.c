@@ -30,8 +30,7 @@ hsc_status *hsc__proto_read_dims(hsc_arena *arena, const hsc_wire_field *field, 
   if (more > INT32_MAX - count)
     return HSC_ERR(DATA_LOSS, "a list of %zu numbers", more);
   int64_t *values = HSC_NEW_ARRAY(arena, int64_t, count + more);
-  if (!values)
-    return hsc_status_out_of_memory();
+  HSC_TRY(hsc_arena_status(arena));
   if (count)
     memcpy(values, dims->v, count * sizeof *values);
   if (!hsc_wire_ints(field, values, count + more, &count))

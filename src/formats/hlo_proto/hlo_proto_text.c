@@ -574,7 +574,8 @@ static void window_list(hsc_bytes *text,
   }
   if (!needed)
     return;
-  hsc_bytes_printf(text, "%s%s=", text->data[text->size - 1] == '{' ? "" : " ", name);
+  bool is_first = !text->size || text->data[text->size - 1] == '{';  // empty: out of memory
+  hsc_bytes_printf(text, "%s%s=", is_first ? "" : " ", name);
   for (int i = 0; i < window->rank; i++) {
     int64_t value, high;
     memcpy(&value, (const char *)&window->dims[i] + field, sizeof value);

@@ -150,7 +150,7 @@ static inline void *hsc__bc_make(hsc__bc_reader *r, size_t size, size_t count) {
   if (r->status)
     return NULL;
   void *memory = hsc_arena_alloc_array(r->arena, size, count ? count : 1);
-  if (!memory)
-    r->status = hsc_status_out_of_memory();
-  return memory;
+  // What a failed arena gives is shared by all who ask: it may be kept for nobody.
+  r->status = memory ? hsc_arena_status(r->arena) : hsc_status_out_of_memory();
+  return r->status ? NULL : memory;
 }

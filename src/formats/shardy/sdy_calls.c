@@ -48,8 +48,7 @@ static hsc_status *send_results(hsc__importer *im, hsc_builder *b, hsc_instr **i
   if (!hsc_shape_is_tuple(&call->shape))
     return broadcast_from(im, b, device, in_out_call);
   hsc_instr **elements = HSC_NEW_ARRAY(im->arena, hsc_instr *, call->shape.element_count + 1);
-  if (!elements)
-    return hsc_status_out_of_memory();
+  HSC_TRY(hsc_arena_status(im->arena));
   for (int i = 0; i < call->shape.element_count; i++) {
     elements[i] = hsc_build_get_tuple_element(b, call, i);
     HSC_TRY(broadcast_from(im, b, device, &elements[i]));

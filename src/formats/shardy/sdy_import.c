@@ -190,8 +190,7 @@ hsc_status *hsc__sdy_append(
   if (*count == *capacity) {
     int wanted = *capacity ? *capacity * 2 : 16;
     char *larger = hsc_arena_alloc(arena, bytes * (size_t)wanted);
-    if (!larger)
-      return hsc_status_out_of_memory();
+    HSC_TRY(hsc_arena_status(arena));
     if (*count)
       memcpy(larger, *array, bytes * (size_t)*count);
     *array = larger;
@@ -315,8 +314,7 @@ hsc_status *hsc__sdy_gather(hsc__importer *im,
 hsc_status *hsc__whole_of(hsc__importer *im, hsc_instr *instr, hsc__whole **out) {
   if (!instr->scratch) {
     hsc__whole *whole = HSC_NEW(im->arena, hsc__whole);
-    if (!whole)
-      return hsc_status_out_of_memory();
+    HSC_TRY(hsc_arena_status(im->arena));
     *whole = (hsc__whole){.group = -1};
     instr->scratch = whole;
   }
@@ -339,8 +337,7 @@ hsc_status *hsc__whole_add_part(hsc__importer *im,
   hsc__whole *whole = NULL;
   HSC_TRY(hsc__whole_of(im, instr, &whole));
   hsc__part *part = HSC_NEW(im->arena, hsc__part);
-  if (!part)
-    return hsc_status_out_of_memory();
+  HSC_TRY(hsc_arena_status(im->arena));
   *part = (hsc__part){*layout, local, whole->parts};
   whole->parts = part;
   return NULL;
@@ -520,7 +517,7 @@ const char *hsc__layout_xla_text(hsc__importer *im, const hsc__layout *l) {
         if (l->unreduced >> a & 1)
           number = number * m->axis_sizes[a] + at[a];
       if (number == tile)
-        hsc_bytes_printf(&text, "%s%lld", text.data[text.size - 1] == ']' ? "" : ",",
+        hsc_bytes_printf(&text, "%s%lld", !text.size || text.data[text.size - 1] == ']' ? "" : ",",
                          (long long)hsc__mesh_partition(m, place));
     }
   if (addends > 1)

@@ -129,8 +129,7 @@ static hsc_status *called(hsc__importer *im,
     return NULL;
   const hsc__layout **parameters =
       HSC_NEW_ARRAY(im->arena, const hsc__layout *, computation->parameter_count + 1);
-  if (!parameters)
-    return hsc_status_out_of_memory();
+  HSC_TRY(hsc_arena_status(im->arena));
   for (int p = 0; p < computation->parameter_count && first_operand + p < instr->operand_count; p++)
     parameters[p] = layouts_of(instr->operands[first_operand + p]);
   HSC_TRY(propagate(im, computation, parameters, depth + 1, false));

@@ -213,8 +213,7 @@ hsc_status *hsc__sdy_rule_of(hsc_arena *arena, const hsc_instr *instr, hsc__sdy_
   if (!r.shape || !hsc_shape_is_array(r.shape))
     return NULL;
   out->links = hsc_arena_alloc(arena, sizeof *out->links * (size_t)(instr->operand_count + 1));
-  if (!out->links)
-    return hsc_status_out_of_memory();
+  HSC_TRY(hsc_arena_status(arena));
   memset(out->links, -1, sizeof *out->links * (size_t)(instr->operand_count + 1));
   out->known = true;
   if (hsc_op_traits(instr->op) & HSC_TRAIT_ELEMENTWISE) {

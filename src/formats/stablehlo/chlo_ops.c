@@ -296,8 +296,7 @@ hsc_status *hsc__import_chlo_op(hsc__importer *im,
                         refused[i].why);
   chlo c = {.im = im, .b = b, .op = op};
   c.operands = HSC_NEW_ARRAY(im->arena, hsc_instr *, op->operand_count + 1);
-  if (!c.operands)
-    return hsc_status_out_of_memory();
+  HSC_TRY(hsc_arena_status(im->arena));
   for (int i = 0; i < op->operand_count; i++)
     c.operands[i] = op->operands[i]->instr;
   for (size_t i = 0; i < HSC_COUNT_OF(direct); i++) {

@@ -57,8 +57,7 @@ static hsc_status *check_groups(const hsc__importer *im, const hsc__mlir_op *op,
   hsc_dims ids;
   HSC_TRY(hsc__import_dims(im, op, "replica_groups", &ids));
   bool *seen = HSC_NEW_ARRAY(im->arena, bool, ids.count + 1);
-  if (!seen)
-    return hsc_status_out_of_memory();
+  HSC_TRY(hsc_arena_status(im->arena));
   int named = 0;
   for (int i = 0; i < ids.count; i++) {
     if (ids.v[i] == -1 && !equal)
@@ -192,8 +191,7 @@ static hsc_status *check_permute(const hsc__importer *im, const hsc__mlir_op *op
     BAD("its source_target_pairs are no list of pairs");
   HSC_TRY(hsc__import_dims(im, op, "source_target_pairs", &pairs));
   int64_t *sorted = HSC_NEW_ARRAY(im->arena, int64_t, pairs.count / 2 + 1);
-  if (!sorted)
-    return hsc_status_out_of_memory();
+  HSC_TRY(hsc_arena_status(im->arena));
   for (int side = 0; side < 2; side++) {  // sources, targets
     int count = 0;
     for (int i = side; i < pairs.count; i += 2)

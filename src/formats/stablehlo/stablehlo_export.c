@@ -252,8 +252,7 @@ hsc_status *hsc__export_emit(hsc__export_op *op,
   if (at->block->op_count == at->capacity) {
     int32_t capacity = at->capacity ? 2 * at->capacity : 8;
     hsc__mlir_op **ops = HSC_NEW_ARRAY(x->arena, hsc__mlir_op *, capacity);
-    if (!ops)
-      return hsc_status_out_of_memory();
+    HSC_TRY(hsc_arena_status(x->arena));
     if (at->block->op_count)
       memcpy(ops, at->block->ops, (size_t)at->block->op_count * sizeof *ops);
     at->block->ops = ops;
@@ -320,8 +319,7 @@ hsc_status *hsc__export_value(hsc__exporter *x,
   }
   hsc__export_op op = {.x = x, .name = "stablehlo.tuple", .operand_count = node->count};
   op.operands = HSC_NEW_ARRAY(x->arena, hsc__mlir_value *, node->count + 1);
-  if (!op.operands)
-    return hsc_status_out_of_memory();
+  HSC_TRY(hsc_arena_status(x->arena));
   for (int i = 0; i < node->count; i++)
     HSC_TRY(hsc__export_value(x, &node->elements[i], &shape->elements[i], &op.operands[i]));
   return hsc__export_emit_value(&op, shape, out_value);
@@ -380,8 +378,7 @@ static hsc_status *flat_operands(hsc__export_op *op, const hsc_instr *instr, int
   for (int i = first; i < instr->operand_count; i++)
     count += count_leaves(&instr->operands[i]->shape);
   op->operands = HSC_NEW_ARRAY(op->x->arena, hsc__mlir_value *, count + 1);
-  if (!op->operands)
-    return hsc_status_out_of_memory();
+  HSC_TRY(hsc_arena_status(op->x->arena));
   for (int i = first; i < instr->operand_count; i++)
     leaves_of(node_of(op->x, instr->operands[i]), op->operands, &op->operand_count);
   return NULL;
@@ -409,8 +406,7 @@ hsc_status *hsc__export_emit_instr(hsc__export_op *op) {
   bool several = hsc_shape_is_tuple(shape) && shape->element_count != 1;
   int count = several ? shape->element_count : 1;
   const hsc__mlir_type **types = HSC_NEW_ARRAY(x->arena, const hsc__mlir_type *, count + 1);
-  if (!types)
-    return hsc_status_out_of_memory();
+  HSC_TRY(hsc_arena_status(x->arena));
   for (int i = 0; i < count; i++)
     types[i] = hsc__export_type(x, several ? &shape->elements[i] : shape);
   HSC_TRY(hsc__export_emit(op, count, types, &made));
@@ -484,8 +480,7 @@ static hsc_status *open_block(hsc__exporter *x,
   if (!block || !nodes || !types)
     return hsc_status_out_of_memory();
   block->arguments = HSC_NEW_ARRAY(x->arena, hsc__mlir_value, leaves + 1);
-  if (!block->arguments)
-    return hsc_status_out_of_memory();
+  HSC_TRY(hsc_arena_status(x->arena));
   int typed = 0;
   for (int i = 0; i < count; i++)
     types_of_leaves(x, shapes[i], types, &typed);
@@ -502,8 +497,7 @@ static hsc_status *open_block(hsc__exporter *x,
 
 static hsc_status *add_region(hsc__export_op *op, hsc__mlir_block *block) {
   hsc__mlir_block **regions = HSC_NEW_ARRAY(op->x->arena, hsc__mlir_block *, op->region_count + 1);
-  if (!regions)
-    return hsc_status_out_of_memory();
+  HSC_TRY(hsc_arena_status(op->x->arena));
   if (op->region_count)
     memcpy(regions, op->regions, (size_t)op->region_count * sizeof *regions);
   regions[op->region_count++] = block;
@@ -522,8 +516,7 @@ static hsc_status *export_region(hsc__export_op *op,
   hsc__export_node **nodes, *root;
   const hsc_shape **shapes =
       HSC_NEW_ARRAY(x->arena, const hsc_shape *, computation->parameter_count + 1);
-  if (!shapes)
-    return hsc_status_out_of_memory();
+  HSC_TRY(hsc_arena_status(x->arena));
   for (int i = 0; i < computation->parameter_count; i++)
     shapes[i] = &computation->parameters[i]->shape;
   HSC_TRY(open_block(x, outside ? 0 : computation->parameter_count, shapes, &block, &nodes));
@@ -569,14 +562,12 @@ hsc_status *hsc__export_function(hsc__exporter *x,
     break;
   }
   const void **key = hsc_arena_copy(x->arena, &address, sizeof address);
-  if (!key)
-    return hsc_status_out_of_memory();
+  HSC_TRY(hsc_arena_status(x->arena));
   HSC_TRY(hsc_map_put(x->functions, address_key(key), (void *)(uintptr_t)*out_symbol));
   if (x->pending_count == x->pending_capacity) {
     int32_t capacity = x->pending_capacity ? 2 * x->pending_capacity : 8;
     const hsc_computation **list = HSC_NEW_ARRAY(x->arena, const hsc_computation *, capacity);
-    if (!list)
-      return hsc_status_out_of_memory();
+    HSC_TRY(hsc_arena_status(x->arena));
     if (x->pending_count)
       memcpy(list, x->pending, (size_t)x->pending_count * sizeof *list);
     x->pending = list;
@@ -600,8 +591,7 @@ static hsc_status *inline_call(hsc__exporter *x,
                                hsc__export_node **out_root) {
   hsc__export_node **arguments =
       HSC_NEW_ARRAY(x->arena, hsc__export_node *, caller->operand_count + 1);
-  if (!arguments)
-    return hsc_status_out_of_memory();
+  HSC_TRY(hsc_arena_status(x->arena));
   if (computation->parameter_count != caller->operand_count)
     return HSC_EXPORT_ERR(x, instr, "%s: its computation takes other operands",
                           hsc_op_text(instr->op));
@@ -713,8 +703,7 @@ static hsc_status *export_conditional(hsc__exporter *x, const hsc_instr *instr) 
       .x = x, .instr = instr, .name = two ? "stablehlo.if" : "stablehlo.case", .operand_count = 1};
   hsc__mlir_value *selector = node_of(x, instr->operands[0])->value;
   op.operands = hsc_arena_copy(x->arena, &selector, sizeof selector);
-  if (!op.operands)
-    return hsc_status_out_of_memory();
+  HSC_TRY(hsc_arena_status(x->arena));
   for (int i = 0; i < instr->called_count; i++) {
     hsc__export_node *argument = node_of(x, instr->operands[i + 1]);
     HSC_TRY(export_region(&op, instr->called[i], &argument));
@@ -951,19 +940,16 @@ static hsc_status *export_function(hsc__exporter *x,
   int count = 0;
   hsc__mlir_value **values =
       HSC_NEW_ARRAY(x->arena, hsc__mlir_value *, count_leaves(result) + result->element_count + 1);
-  if (!values)
-    return hsc_status_out_of_memory();
+  HSC_TRY(hsc_arena_status(x->arena));
   leaves_of(root, values, &count);
   HSC_TRY(emit_return(x, "func.return", count, values));
   hsc__mlir_type *type = HSC_NEW(x->arena, hsc__mlir_type);
-  if (!type)
-    return hsc_status_out_of_memory();
+  HSC_TRY(hsc_arena_status(x->arena));
   type->kind = HSC_MLIR_FUNCTION;
   type->input_count = block.block->argument_count;
   type->element_count = type->input_count + count;
   type->elements = HSC_NEW_ARRAY(x->arena, const hsc__mlir_type *, type->element_count + 1);
-  if (!type->elements)
-    return hsc_status_out_of_memory();
+  HSC_TRY(hsc_arena_status(x->arena));
   for (int i = 0; i < type->input_count; i++)
     type->elements[i] = block.block->arguments[i].type;
   for (int i = 0; i < count; i++)
@@ -989,8 +975,7 @@ static hsc_status *count_callers(hsc__exporter *x) {
       for (int i = 0; i < instr->called_count; i++) {
         const void *address = instr->called[i];
         const void **key = hsc_arena_copy(x->arena, &address, sizeof address);
-        if (!key)
-          return hsc_status_out_of_memory();
+        HSC_TRY(hsc_arena_status(x->arena));
         HSC_TRY(
             hsc_map_put(x->callers, address_key(key),
                         (void *)((uintptr_t)hsc_map_get(x->callers, address_key(&address)) + 1)));

@@ -172,8 +172,7 @@ static hsc_status *export_constant(frame *f) {
   if (!hsc_shape_is_array(&literal->shape))
     return REFUSE(f, "constant: a tuple of constants has no form in StableHLO");
   hsc__mlir_attr *attr = HSC_NEW(f->x->arena, hsc__mlir_attr);
-  if (!attr)
-    return hsc_status_out_of_memory();
+  HSC_TRY(hsc_arena_status(f->x->arena));
   *attr = (hsc__mlir_attr){.kind = HSC_MLIR_DENSE,
                            .type = hsc__export_type(f->x, &literal->shape),
                            .data = {literal->data, (size_t)hsc_shape_bytes(&literal->shape)}};
@@ -251,8 +250,7 @@ static hsc_status *export_pad(frame *f) {
 
 static hsc_status *export_batch_norm(frame *f) {
   hsc__mlir_attr *epsilon = HSC_NEW(f->x->arena, hsc__mlir_attr);
-  if (!epsilon)
-    return hsc_status_out_of_memory();
+  HSC_TRY(hsc_arena_status(f->x->arena));
   *epsilon = (hsc__mlir_attr){.kind = HSC_MLIR_FLOAT,
                               .number = (double)f->instr->attr.batch_norm.epsilon,
                               .type = hsc__export_element(f->x, HSC_TYPE_F32)};
@@ -293,8 +291,7 @@ static hsc_status *export_reduce_precision(frame *f) {
 
 static hsc_status *append_operand(frame *f, hsc__mlir_value *value) {
   hsc__mlir_value **operands = HSC_NEW_ARRAY(f->x->arena, hsc__mlir_value *, f->operand_count + 1);
-  if (!operands)
-    return hsc_status_out_of_memory();
+  HSC_TRY(hsc_arena_status(f->x->arena));
   if (f->operand_count)
     memcpy(operands, f->operands, (size_t)f->operand_count * sizeof *operands);
   operands[f->operand_count++] = value;
@@ -578,8 +575,7 @@ static hsc_status *put_groups(frame *f, const char *name, const char *text, int6
   // Each number of a list takes a character; what "[2,2]<=[4]" makes is bounded.
   values = HSC_NEW_ARRAY(f->x->arena, int64_t,
                          hsc__scan_peek(&scan, '[') ? MAX_DEVICES : strlen(text ? text : "{}"));
-  if (!values)
-    return hsc_status_out_of_memory();
+  HSC_TRY(hsc_arena_status(f->x->arena));
   if (hsc__scan_peek(&scan, '[')) {
     if (!iota_groups(&scan, values, &rows, &columns))
       return REFUSE(f, "%s: its %s is not a list of groups", hsc_op_text(f->instr->op), name);
@@ -728,8 +724,7 @@ static hsc_status *put_layouts(frame *f) {
   int count = several ? shape->element_count : 1;
   const hsc__mlir_attr **list = HSC_NEW_ARRAY(f->x->arena, const hsc__mlir_attr *,
                                               a->custom.operand_layout_count + count + 1);
-  if (!list)
-    return hsc_status_out_of_memory();
+  HSC_TRY(hsc_arena_status(f->x->arena));
   for (int i = 0; i < a->custom.operand_layout_count; i++)
     list[i] = layout_list(f->x, &a->custom.operand_layouts[i]);
   put(f, "operand_layouts", hsc__export_array(f->x, a->custom.operand_layout_count, list));
@@ -807,8 +802,7 @@ static hsc_status *export_custom_call(frame *f) {
   if (f->instr->called_count) {
     const hsc__mlir_attr **called =
         HSC_NEW_ARRAY(f->x->arena, const hsc__mlir_attr *, f->instr->called_count);
-    if (!called)
-      return hsc_status_out_of_memory();
+    HSC_TRY(hsc_arena_status(f->x->arena));
     for (int i = 0; i < f->instr->called_count; i++) {
       const char *symbol;
       HSC_TRY(hsc__export_function(f->x, f->instr->called[i], &symbol));
@@ -833,8 +827,7 @@ static hsc_status *step(frame *f,
                         hsc__mlir_value **value) {
   frame made = {.x = f->x, .instr = f->instr, .name = name, .operand_count = 1};
   made.operands = hsc_arena_copy(f->x->arena, value, sizeof *value);
-  if (!made.operands)
-    return hsc_status_out_of_memory();
+  HSC_TRY(hsc_arena_status(f->x->arena));
   if (attr)
     put_dims(&made, attr, dims);
   return hsc__export_emit_value(&made, &shape, value);
@@ -899,8 +892,7 @@ static hsc_status *export_bitcast(frame *f) {
                  &value));
   }
   hsc__export_node *node = HSC_NEW(arena, hsc__export_node);
-  if (!node)
-    return hsc_status_out_of_memory();
+  HSC_TRY(hsc_arena_status(arena));
   node->value = value;
   f->x->nodes[f->instr->id] = node;
   return NULL;
@@ -943,8 +935,7 @@ hsc_status *hsc__export_plain(hsc__exporter *x, const hsc_instr *instr, bool *ou
     return NULL;
   }
   f.operands = HSC_NEW_ARRAY(x->arena, hsc__mlir_value *, instr->operand_count + 1);
-  if (!f.operands)
-    return hsc_status_out_of_memory();
+  HSC_TRY(hsc_arena_status(x->arena));
   for (int i = 0; i < instr->operand_count; i++)
     HSC_TRY(hsc__export_value(x, x->nodes[instr->operands[i]->id], &instr->operands[i]->shape,
                               &f.operands[i]));

@@ -109,8 +109,7 @@ hsc_status *hsc__import_shape(const hsc__importer *im,
       return NULL;
     case HSC_MLIR_TUPLE: {
       hsc_shape *elements = HSC_NEW_ARRAY(im->arena, hsc_shape, type->element_count + 1);
-      if (!elements)
-        return hsc_status_out_of_memory();
+      HSC_TRY(hsc_arena_status(im->arena));
       for (int i = 0; i < type->element_count; i++)
         HSC_TRY(hsc__import_shape(im, op, type->elements[i], &elements[i]));
       *out_shape = hsc_shape_tuple(arena, type->element_count, elements);
@@ -131,8 +130,7 @@ hsc_status *hsc__import_result_shape(const hsc__importer *im,
   if (op->result_count == 1)
     return hsc__import_shape(im, op, op->results[0].type, out_shape);
   hsc_shape *elements = HSC_NEW_ARRAY(im->arena, hsc_shape, op->result_count + 1);
-  if (!elements)
-    return hsc_status_out_of_memory();
+  HSC_TRY(hsc_arena_status(im->arena));
   for (int i = 0; i < op->result_count; i++)
     HSC_TRY(hsc__import_shape(im, op, op->results[i].type, &elements[i]));
   *out_shape = hsc_shape_tuple(im->module->arena, op->result_count, elements);
@@ -378,8 +376,7 @@ typedef struct saved {
 
 static hsc_status *save(hsc__importer *im, const value_list *list, saved *out) {
   out->instrs = HSC_NEW_ARRAY(im->arena, hsc_instr *, list->count + 1);
-  if (!out->instrs)
-    return hsc_status_out_of_memory();
+  HSC_TRY(hsc_arena_status(im->arena));
   out->count = list->count;
   for (int i = 0; i < list->count; i++)
     out->instrs[i] = list->values[i]->instr;
@@ -514,8 +511,7 @@ static hsc_status *import_loop_region(hsc__importer *im,
   for (int i = 0; i < block->argument_count; i++)
     block->arguments[i].instr = hsc_build_get_tuple_element(&b, parameter, i);
   hsc_instr **passed = HSC_NEW_ARRAY(im->arena, hsc_instr *, captures->count + 1);
-  if (!passed)
-    return hsc_status_out_of_memory();
+  HSC_TRY(hsc_arena_status(im->arena));
   for (int i = 0; i < captures->count; i++)
     passed[i] = captures->values[i]->instr =
         hsc_build_get_tuple_element(&b, parameter, op->operand_count + i);
@@ -547,8 +543,7 @@ static hsc_status *import_while(hsc__importer *im, hsc_builder *b, hsc__mlir_op 
       HSC_TRY(find_captures(im, op->regions[i], op->regions[i], &captures, 0));
   int count = op->operand_count + captures.count;
   hsc_instr **values = HSC_NEW_ARRAY(im->arena, hsc_instr *, count + 1);
-  if (!values)
-    return hsc_status_out_of_memory();
+  HSC_TRY(hsc_arena_status(im->arena));
   for (int i = 0; i < op->operand_count; i++)
     values[i] = op->operands[i]->instr;
   for (int i = 0; i < captures.count; i++)
@@ -652,8 +647,7 @@ static hsc_status *import_call(hsc__importer *im,
   hsc_computation *computation;
   HSC_TRY(hsc__import_function_by_name(im, op, hsc__import_text(op, attribute), &computation));
   hsc_instr **operands = HSC_NEW_ARRAY(im->arena, hsc_instr *, op->operand_count + 1);
-  if (!operands)
-    return hsc_status_out_of_memory();
+  HSC_TRY(hsc_arena_status(im->arena));
   for (int i = 0; i < op->operand_count; i++)
     operands[i] = op->operands[i]->instr;
   hsc_instr *call = hsc_build_call(b, computation, op->operand_count, operands);
@@ -1034,8 +1028,7 @@ static hsc_status *keep_unknown(hsc__importer *im, const hsc__mlir_attr *dict, h
   if (!dict || dict->kind != HSC_MLIR_DICT || !dict->count)
     return NULL;
   hsc__mlir_named *rest = HSC_NEW_ARRAY(im->arena, hsc__mlir_named, dict->count);
-  if (!rest)
-    return hsc_status_out_of_memory();
+  HSC_TRY(hsc_arena_status(im->arena));
   hsc__mlir_op holder = {
       .name = "func", .written_name = "func.func", .attrs = rest, .has_foreign = true};
   for (int i = 0; i < dict->count; i++) {
@@ -1268,8 +1261,7 @@ static hsc_status *import_module(hsc__importer *im) {
                         "%s: not built yet: anything but functions in a module", op->written_name);
     }
     function *f = HSC_NEW(im->arena, function);
-    if (!f)
-      return hsc_status_out_of_memory();
+    HSC_TRY(hsc_arena_status(im->arena));
     f->op = op;
     hsc_view name = hsc__import_text(op, "sym_name");
     HSC_TRY(hsc_map_put(im->functions, name, f));

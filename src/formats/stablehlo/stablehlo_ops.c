@@ -103,8 +103,7 @@ static hsc_status *build_calls(frame *f) {
     return HSC_OP_ERR(INVALID_ARGUMENT, f->im, f->op,
                       "it has no region, and computes nothing without one");
   hsc_computation **called = HSC_NEW_ARRAY(arena_of(f), hsc_computation *, f->op->region_count + 1);
-  if (!called)
-    return hsc_status_out_of_memory();
+  HSC_TRY(hsc_arena_status(arena_of(f)));
   for (int i = 0; i < f->op->region_count; i++)
     HSC_TRY(hsc__import_region(f->im, f->op, i, f->op->name, &called[i]));
   promote(f, called[0]);
@@ -314,8 +313,7 @@ static hsc_status *import_pad(frame *f) {
   if (low.count != high.count || low.count != interior.count)
     return HSC_OP_ERR(INVALID_ARGUMENT, f->im, f->op, "its paddings differ in length");
   hsc_pad_dim *pads = HSC_NEW_ARRAY(arena_of(f), hsc_pad_dim, low.count);
-  if (!pads)
-    return hsc_status_out_of_memory();
+  HSC_TRY(hsc_arena_status(arena_of(f)));
   for (int i = 0; i < low.count; i++)
     pads[i] = (hsc_pad_dim){low.v[i], high.v[i], interior.v[i]};
   build(f)->attr.pad.rank = low.count;
@@ -567,8 +565,7 @@ static hsc_status *window(frame *f,
                           const bool *reversal,
                           hsc_window *out) {
   hsc_window_dim *w = HSC_NEW_ARRAY(arena_of(f), hsc_window_dim, size.count);
-  if (!w)
-    return hsc_status_out_of_memory();
+  HSC_TRY(hsc_arena_status(arena_of(f)));
   for (int i = 0; i < size.count; i++)
     w[i] = (hsc_window_dim){.size = size.v[i],
                             .stride = stride.v[i],
@@ -712,8 +709,7 @@ static hsc_status *joined_shape(frame *f, int count, hsc_shape *out) {
   if (count == 1)
     return hsc__import_shape(f->im, f->op, f->op->results[0].type, out);
   hsc_shape *elements = HSC_NEW_ARRAY(f->im->arena, hsc_shape, count + 1);
-  if (!elements)
-    return hsc_status_out_of_memory();
+  HSC_TRY(hsc_arena_status(f->im->arena));
   for (int i = 0; i < count; i++)
     HSC_TRY(hsc__import_shape(f->im, f->op, f->op->results[i].type, &elements[i]));
   *out = hsc_shape_tuple(arena_of(f), count, elements);
@@ -1066,8 +1062,7 @@ static hsc_status *custom_layouts(frame *f,
   if (!operands->count && !results->count)
     return NULL;
   hsc_shape *shapes = HSC_NEW_ARRAY(arena_of(f), hsc_shape, count + 1);
-  if (!shapes)
-    return hsc_status_out_of_memory();
+  HSC_TRY(hsc_arena_status(arena_of(f)));
   for (int i = 0; i < count; i++) {
     shapes[i] = f->operands[i]->shape;
     shapes[i].layout = NULL;
@@ -1162,8 +1157,7 @@ static hsc_status *import_custom_call(frame *f) {
     return NULL;
   if (called && called->kind == HSC_MLIR_ARRAY && called->count) {
     hsc_computation **list = HSC_NEW_ARRAY(arena_of(f), hsc_computation *, called->count);
-    if (!list)
-      return hsc_status_out_of_memory();
+    HSC_TRY(hsc_arena_status(arena_of(f)));
     for (int i = 0; i < called->count; i++)
       HSC_TRY(hsc__import_function_by_name(f->im, f->op, called->elements[i]->text, &list[i]));
     f->instr = hsc_build_calls(f->b, f->hlo, f->shape, f->op->operand_count, f->operands,

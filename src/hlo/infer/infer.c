@@ -260,8 +260,7 @@ RULE(tuple) {
   hsc_shape *elements = NULL;
   if (instr->operand_count > 0) {
     elements = HSC_NEW_ARRAY(arena, hsc_shape, instr->operand_count);
-    if (!elements)
-      return hsc_status_out_of_memory();
+    HSC_TRY(hsc_arena_status(arena));
     for (int i = 0; i < instr->operand_count; i++)
       elements[i] = *hsc__operand_shape(instr, i);
   }

@@ -97,8 +97,7 @@ RULE(all_to_all) {
   if (instr->attr.collective.dims.count > 0 || !hsc_shape_is_tuple(&instr->shape))
     return hsc__tuple_of_operands(arena, instr, instr->operand_count, out_shape);
   hsc_shape *elements = HSC_NEW_ARRAY(arena, hsc_shape, instr->operand_count);
-  if (!elements)
-    return hsc_status_out_of_memory();
+  HSC_TRY(hsc_arena_status(arena));
   for (int i = 0; i < instr->operand_count; i++) {
     elements[i] = *hsc__operand_shape(instr, i);
     if (!hsc_shape_equal(&elements[i], &elements[0]))

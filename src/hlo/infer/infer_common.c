@@ -101,8 +101,7 @@ hsc_status *hsc__tuple_of_operands(hsc_arena *arena,
     return NULL;
   }
   hsc_shape *elements = HSC_NEW_ARRAY(arena, hsc_shape, count);
-  if (!elements)
-    return hsc_status_out_of_memory();
+  HSC_TRY(hsc_arena_status(arena));
   for (int i = 0; i < count; i++)
     elements[i] = *hsc__operand_shape(instr, i);
   *out_shape = (hsc_shape){.type = HSC_TYPE_TUPLE, .element_count = count, .elements = elements};

@@ -162,8 +162,7 @@ static hsc_status *want_features(hsc_arena *arena, const hsc_instr *instr, int f
 // (array like operand 0, vector, vector).
 static hsc_status *three_results(hsc_arena *arena, const hsc_instr *instr, hsc_shape *out_shape) {
   hsc_shape *elements = HSC_NEW_ARRAY(arena, hsc_shape, 3);
-  if (!elements)
-    return hsc_status_out_of_memory();
+  HSC_TRY(hsc_arena_status(arena));
   elements[0] = *hsc__operand_shape(instr, 0);
   elements[1] = elements[2] = *hsc__operand_shape(instr, 1);
   *out_shape = (hsc_shape){.type = HSC_TYPE_TUPLE, .element_count = 3, .elements = elements};

@@ -2,10 +2,15 @@
 #include "hlo/ir/hlo_internal.h"
 
 void hsc_builder_init(hsc_builder *builder, hsc_module *module, const char *computation_name) {
+  // Out of memory: an empty one that belongs to nobody, which callers may look at until they finish.
+  static _Thread_local hsc_computation none;
   *builder = (hsc_builder){.module = module};
   builder->computation = hsc_module_add_computation(module, computation_name);
-  if (!builder->computation)
-    builder->status = hsc_status_out_of_memory();
+  if (builder->computation)
+    return;
+  none = (hsc_computation){.module = module, .name = ""};
+  builder->computation = &none;
+  builder->status = hsc_status_out_of_memory();
 }
 
 void hsc_builder_at(hsc_builder *builder, hsc_computation *computation, hsc_instr *before) {

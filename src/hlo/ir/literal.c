@@ -13,8 +13,7 @@ static hsc_status *init(hsc_arena *arena, const hsc_shape *shape, hsc_literal *l
   literal->shape = hsc_shape_copy(arena, *shape);
   if (shape->type == HSC_TYPE_TUPLE) {
     literal->elements = HSC_NEW_ARRAY(arena, hsc_literal, shape->element_count);
-    if (!literal->elements)
-      return hsc_status_out_of_memory();
+    HSC_TRY(hsc_arena_status(arena));
     for (int i = 0; i < shape->element_count; i++)
       HSC_TRY(init(arena, &shape->elements[i], &literal->elements[i]));
     return hsc_arena_status(arena);
@@ -25,8 +24,7 @@ static hsc_status *init(hsc_arena *arena, const hsc_shape *shape, hsc_literal *l
                    (long long)bytes);
   if (bytes > 0) {
     literal->data = hsc_arena_alloc(arena, (size_t)bytes);
-    if (!literal->data)
-      return hsc_status_out_of_memory();
+    HSC_TRY(hsc_arena_status(arena));
   }
   return hsc_arena_status(arena);
 }
@@ -35,8 +33,7 @@ hsc_status *hsc_literal_create(hsc_arena *arena,
                                const hsc_shape *shape,
                                hsc_literal **out_literal) {
   hsc_literal *literal = HSC_NEW(arena, hsc_literal);
-  if (!literal)
-    return hsc_status_out_of_memory();
+  HSC_TRY(hsc_arena_status(arena));
   HSC_TRY(init(arena, shape, literal));
   *out_literal = literal;
   return NULL;
@@ -47,14 +44,12 @@ static hsc_status *copy_into(hsc_arena *arena, const hsc_literal *from, hsc_lite
   to->elided = from->elided;
   if (from->shape.type == HSC_TYPE_TUPLE) {
     to->elements = HSC_NEW_ARRAY(arena, hsc_literal, from->shape.element_count);
-    if (!to->elements)
-      return hsc_status_out_of_memory();
+    HSC_TRY(hsc_arena_status(arena));
     for (int i = 0; i < from->shape.element_count; i++)
       HSC_TRY(copy_into(arena, &from->elements[i], &to->elements[i]));
   } else if (from->data) {
     to->data = hsc_arena_copy(arena, from->data, (size_t)hsc_shape_bytes(&from->shape));
-    if (!to->data)
-      return hsc_status_out_of_memory();
+    HSC_TRY(hsc_arena_status(arena));
   }
   return hsc_arena_status(arena);
 }
@@ -63,8 +58,7 @@ hsc_status *hsc_literal_copy(hsc_arena *arena,
                              const hsc_literal *literal,
                              hsc_literal **out_literal) {
   hsc_literal *copy = HSC_NEW(arena, hsc_literal);
-  if (!copy)
-    return hsc_status_out_of_memory();
+  HSC_TRY(hsc_arena_status(arena));
   HSC_TRY(copy_into(arena, literal, copy));
   *out_literal = copy;
   return NULL;

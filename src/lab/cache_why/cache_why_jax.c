@@ -6,6 +6,7 @@
 // program's name. Programs of two logs belong together by name and by their order among those of
 // one name.
 #include "base/text/text.h"
+#include "base/text/view_find.h"
 #include "lab/cache_why/cache_why_internal.h"
 
 static const char HASH[] = "get_cache_key hash of serialized ";

@@ -2,6 +2,7 @@
 //
 // A lowering appends HLO text that computes the call's result; workspaces become zeros.
 #include "base/text/text.h"
+#include "base/text/view_find.h"
 #include "lab/passes/lower_custom_calls.h"
 
 #include <jansson.h>

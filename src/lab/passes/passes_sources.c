@@ -6,6 +6,7 @@
 
 #include "base/core/log.h"
 #include "base/text/text.h"
+#include "base/text/view_find.h"
 #include "base/wire/wire.h"
 #include "lab/passes/optimized.h"
 #include "lab/passes/passes_list_internal.h"
