@@ -1,4 +1,5 @@
-// serve_folder.h - what `hloscope serve` answers: a directory as a list, each of its files as a page.
+// serve_folder.h - what `hloscope serve` answers: a directory as a list, each of its files as a
+// page.
 //
 // Names that lead out of the directory, also by links, and what is no file are not found. One
 // request at a time (serve_http.h holds the lock).

@@ -123,8 +123,8 @@ static bool compile(hsc_matcher *m, anchor *a, const hsc_entry *entry) {
     return true;
   int error = 0;
   PCRE2_SIZE offset = 0;
-  // Logs are bytes: an expression that asked for UTF-8, as (*UTF) does, would be run over text that is
-  // none, which the compiled form does not check.
+  // Logs are bytes: an expression that asked for UTF-8, as (*UTF) does, would be run over text that
+  // is none, which the compiled form does not check.
   a->code = pcre2_compile((PCRE2_SPTR)a->match->regex, PCRE2_ZERO_TERMINATED,
                           PCRE2_NEVER_BACKSLASH_C | PCRE2_NEVER_UTF, &error, &offset, NULL);
   if (!a->code) {

@@ -1,6 +1,6 @@
-// host.c - a host of the built-in device's plugin, for faults.py: opens it, compiles, runs, and says
-// what went wrong. Exit code 0: the numbers were right; 1: a call gave an error, which is printed;
-// 4: it worked and the numbers were wrong.
+// host.c - a host of the built-in device's plugin, for faults.py: opens it, compiles, runs, and
+// says what went wrong. Exit code 0: the numbers were right; 1: a call gave an error, which is
+// printed; 4: it worked and the numbers were wrong.
 //
 //   host PLUGIN.so
 #include <stdio.h>

@@ -1,9 +1,9 @@
 // fuzz_documents.c - any bytes as the JSON that commands read again: what report, stats and passes
 // report draw, and what a store of results holds.
 //
-// The first byte says who reads it: 'r' report, 's' stats, 'p' passes report, 'c' two experiments of
-// a store compared, any other one of a store shown. Commands run as from a shell: an answer or an
-// error, never an exit.
+// The first byte says who reads it: 'r' report, 's' stats, 'p' passes report, 'c' two experiments
+// of a store compared, any other one of a store shown. Commands run as from a shell: an answer or
+// an error, never an exit.
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
-// fuzz_knowledge_match.c - any bytes as an entry of a knowledge base and a log that it is looked for
-// in: the expression compiles or is a problem, and a match stays inside its line.
+// fuzz_knowledge_match.c - any bytes as an entry of a knowledge base and a log that it is looked
+// for in: the expression compiles or is a problem, and a match stays inside its line.
 //
 // The input is the "== match" lines of an entry, a line "----", and the log. The entry lies in a
 // folder, as one that somebody sends would.

@@ -1,5 +1,5 @@
-// fuzz_serve_requests.c - any bytes as what a client of `hloscope serve` sends: an answer of HTTP or
-// a closed connection, in time, and nothing of what lies outside of the directory.
+// fuzz_serve_requests.c - any bytes as what a client of `hloscope serve` sends: an answer of HTTP
+// or a closed connection, in time, and nothing of what lies outside of the directory.
 //
 // The server is the real one, with its threads, on a port of 127.0.0.1. In the input the letter @
 // stands for the token and ~ for the port, which a mutation does not hit.

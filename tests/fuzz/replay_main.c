@@ -93,9 +93,9 @@ static int is_file_name(const struct dirent *entry) {
   return entry->d_name[0] != '.';
 }
 
-// The first run of a target, which prepares what stays, is over. Every allocation near the beginning,
-// then further and further apart, until all of them are granted. With HSC_FUZZ_ALLOCATIONS=0 not at
-// all, with another number up to so many failures.
+// The first run of a target, which prepares what stays, is over. Every allocation near the
+// beginning, then further and further apart, until all of them are granted. With
+// HSC_FUZZ_ALLOCATIONS=0 not at all, with another number up to so many failures.
 static void run_without_memory(const hsc_bytes *input) {
   const char *wanted = getenv("HSC_FUZZ_ALLOCATIONS");
   int most = wanted ? atoi(wanted) : 24;

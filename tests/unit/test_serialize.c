@@ -371,8 +371,8 @@ static void changed_payloads_are_refused(void **state) {
   expect_payload_refused(network, HSC_CPU_THUNK_KERNEL, more_trips);
 }
 
-// A step with nothing to do is accepted with anything else in its payload, and then looks none of it
-// up.
+// A step with nothing to do is accepted with anything else in its payload, and then looks none of
+// it up.
 static void a_scatter_without_updates_runs(void **state) {
   static const char text[] =
       "HloModule s\nput { a = f32[] parameter(0) ROOT b = f32[] parameter(1) }\nENTRY e { x = "

@@ -2,7 +2,8 @@
 #include "hlo/ir/hlo_internal.h"
 
 void hsc_builder_init(hsc_builder *builder, hsc_module *module, const char *computation_name) {
-  // Out of memory: an empty one that belongs to nobody, which callers may look at until they finish.
+  // Out of memory: an empty one that belongs to nobody, which callers may look at until they
+  // finish.
   static _Thread_local hsc_computation none;
   *builder = (hsc_builder){.module = module};
   builder->computation = hsc_module_add_computation(module, computation_name);
