@@ -1,4 +1,5 @@
-// serve_folder.c - what serve_folder.h says: the listing, one file as a page, a piece of a timeline.
+// serve_folder.c - what serve_folder.h says: the listing, one file as a page, a piece of a
+// timeline.
 #include <dirent.h>
 #include <errno.h>
 #include <limits.h>

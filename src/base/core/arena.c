@@ -7,8 +7,8 @@
 // own, zeroed by hsc_alloc and put after the current one, so that the room left in the current
 // block stays in use.
 //
-// Under the address sanitizer only what was handed out may be touched, and a gap follows each piece:
-// who leaves a piece of an arena is found as who leaves a piece of the heap is.
+// Under the address sanitizer only what was handed out may be touched, and a gap follows each
+// piece: who leaves a piece of an arena is found as who leaves a piece of the heap is.
 #include "base/core/memory.h"
 #include "base/core/status.h"
 
