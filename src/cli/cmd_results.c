@@ -310,10 +310,6 @@ static hsc_status *read_groups(hsc_store *store, int64_t id, hsc_arena *arena, s
       *group = (series_group){.name = name, .capacity = json_array_size(tasks)};
       group->values = HSC_NEW_ARRAY(arena, double, group->capacity);
       status = hsc_arena_status(arena);
-    } else if (!status && !repeated && n > group->capacity) {  // a key that is a prefix of trials
-      group->capacity = n;
-      group->values = HSC_NEW_ARRAY(arena, double, n);
-      status = hsc_arena_status(arena);
     }
     if (!status && group->count < group->capacity)
       group->values[group->count++] = hsc_stats_median(runs, n);
