@@ -103,7 +103,7 @@ static void tune(int level,
                               .output = &shape,
                               .candidates = candidates,
                               .candidate_count = count};
-  must(hsc_tune(&problem, level, arena, out_results, out_best));
+  must(hsc_autotune_run(&problem, level, arena, out_results, out_best));
 }
 
 // From level 3 on inputs are filled again before each candidate: what one does to them is not laid

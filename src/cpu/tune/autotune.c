@@ -261,11 +261,11 @@ static int32_t fastest(const hsc_autotune_result *results, int count) {
              : best;
 }
 
-hsc_status *hsc_tune(const hsc_tune_problem *problem,
-                     int level,
-                     hsc_arena *arena,
-                     hsc_autotune_result **out_results,
-                     int32_t *out_best) {
+hsc_status *hsc_autotune_run(const hsc_tune_problem *problem,
+                             int level,
+                             hsc_arena *arena,
+                             hsc_autotune_result **out_results,
+                             int32_t *out_best) {
   hsc_status *status = NULL;
   tuning t = {.problem = problem, .level = level};
   int count = problem->candidate_count;

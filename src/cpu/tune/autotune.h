@@ -42,8 +42,8 @@ enum { HSC_TUNE_REDZONE_BYTES = 4096, HSC_TUNE_MAX_CANDIDATES = 32, HSC_TUNE_FIR
 
 // *out_results: [candidate_count] in the order of the candidates; *out_best -1 when none works.
 // Errors: RESOURCE_EXHAUSTED only.
-HSC_MUST_USE hsc_status *hsc_tune(const hsc_tune_problem *problem,
-                                  int level,
-                                  hsc_arena *arena,
-                                  hsc_autotune_result **out_results,
-                                  int32_t *out_best);
+HSC_MUST_USE hsc_status *hsc_autotune_run(const hsc_tune_problem *problem,
+                                          int level,
+                                          hsc_arena *arena,
+                                          hsc_autotune_result **out_results,
+                                          int32_t *out_best);

@@ -307,7 +307,7 @@ static hsc_status *measure(hsc_cpu_tuner *t,
                               .output = &instr->shape,
                               .candidates = candidates,
                               .candidate_count = count};
-  HSC_GOTO(hsc_tune(&problem, t->options->autotune_level, t->arena, &results, &out->best));
+  HSC_GOTO(hsc_autotune_run(&problem, t->options->autotune_level, t->arena, &results, &out->best));
   // Messages of refusals lie in an arena that ends here.
   for (int i = 0; i < count; i++)
     results[i].message = copy_text(t->arena, results[i].message);
