@@ -38,6 +38,7 @@ enum {
   FIRST_BLOCK_BYTES = 4096,
   MAX_BLOCK_BYTES = 1 << 20,
   DUMMY_BYTES = 1024,
+  RESERVE_BYTES = 1 << 20,
   CLEAN_AHEAD_BYTES = 4096
 };
 enum {
@@ -60,8 +61,36 @@ struct hsc_arena {
   size_t head_clean;        // bytes from head_used to here are zero
   size_t next_block_bytes;  // size of the next regular block
   size_t used_bytes;        // handed out in all
+  size_t reserve_used;      // bytes taken of the reserve after failing
   bool failed;
 };
+
+// What an arena that has failed hands out until its reader looks at hsc_arena_status: each piece
+// apart from the others, so that what is kept there stays as it was written. One arena at a time
+// has it; a second one that fails beside it, and what is beyond it, share a place of a thread.
+static alignas(ALIGNMENT) char reserve[RESERVE_BYTES];
+static _Atomic(hsc_arena *) reserve_owner;
+
+static void give_back_reserve(hsc_arena *arena) {
+  if (arena->failed && atomic_load(&reserve_owner) == arena)
+    atomic_store(&reserve_owner, NULL);
+}
+
+static void *from_reserve(hsc_arena *arena, size_t size_bytes) {
+  hsc_arena *nobody = NULL;
+  size_t rounded = (size_bytes + ALIGNMENT) & ~(size_t)(ALIGNMENT - 1);
+  if (atomic_load(&reserve_owner) != arena) {
+    if (!atomic_compare_exchange_strong(&reserve_owner, &nobody, arena))
+      return NULL;
+    arena->reserve_used = 0;
+  }
+  if (rounded > RESERVE_BYTES - arena->reserve_used)
+    return NULL;
+  void *memory = reserve + arena->reserve_used;
+  arena->reserve_used += rounded;
+  memset(memory, 0, rounded);
+  return memory;
+}
 
 static block *new_block(size_t capacity, bool zeroed) {
   size_t size_bytes;
@@ -132,12 +161,14 @@ static void free_blocks(hsc_arena *arena, const block *keep) {
 void hsc_arena_destroy(hsc_arena *arena) {
   if (!arena)
     return;
+  give_back_reserve(arena);
   free_blocks(arena, NULL);
   hsc_free(arena);
 }
 
 void hsc_arena_reset(hsc_arena *arena) {
   block *first = arena->first;
+  give_back_reserve(arena);
   free_blocks(arena, first);
   ASAN_POISON_MEMORY_REGION(first->data, first->capacity);
   first->next = NULL;
@@ -154,6 +185,9 @@ static void *fail(hsc_arena *arena, size_t size_bytes) {
   arena->failed = true;
   if (size_bytes > sizeof dummy)
     return NULL;
+  void *apart = from_reserve(arena, size_bytes);
+  if (apart)
+    return apart;
   memset(dummy, 0, sizeof dummy);
   return dummy;
 }
