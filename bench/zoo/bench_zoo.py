@@ -177,7 +177,10 @@ def table(results, peaks):
     if rows:
         mean = geometric_mean([row[2] for row in rows], draw)
         slower = sum(median_interval(row[2], draw)[1] > 1 for row in rows)
-        lines.append(f"| **geometric mean of {len(rows)}** | | | **{text_ratio(mean)}** | | | slower with the whole interval: {slower} |")
+        processor = [ratios(row[3], "processor") for row in rows]
+        above = sum(statistics.median(values) > 1 for values in processor)
+        lines.append(f"| **geometric mean of {len(rows)}** | | | **{text_ratio(mean)}** | **{text_ratio(geometric_mean(processor, draw))}**, above 1: {above} "
+                     f"| | slower with the whole interval: {slower} |")
     return "\n".join(head + lines), [(row[1], row[0]) for row in rows]
 
 

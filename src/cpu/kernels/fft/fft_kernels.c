@@ -278,7 +278,20 @@ static void pair(int64_t n, int64_t lines, const double *first, const double *se
 
 // ---- arrays -------------------------------------------------------------------------------------
 
+// Lines that are neighbours are read and written in vectors.
 #define EACH_ELEMENT(BODY) \
+  if (p->line == 1) { \
+    for (int64_t t = 0; t < length; t++) { \
+      int64_t first = p->at + t * p->step; \
+      int64_t row = t * lines; \
+      for (int64_t l = 0; l < lines; l++) { \
+        int64_t i = first + l; \
+        int64_t o = row + l; \
+        BODY \
+      } \
+    } \
+    break; \
+  } \
   for (int64_t t = 0; t < length; t++) \
     for (int64_t l = 0; l < lines; l++) { \
       int64_t i = p->at + t * p->step + l * p->line; \
