@@ -2,6 +2,7 @@
 // our own pass, what was found about it.
 #include "base/text/text.h"
 #include "cli/cmd_passes.h"
+#include "cli/passes_known.h"
 #include "formats/common/formats.h"
 #include "lab/passes/hlo_diff.h"
 #include "passes/manager/passes.h"
@@ -54,7 +55,22 @@ static const pass_note *find_note(const char *name) {
   for (size_t i = 0; i < HSC_COUNT_OF(notes); i++)
     if (list_has(notes[i].others, name))
       return &notes[i];
+  for (size_t i = 0; i < HSC_COUNT_OF(notes); i++)
+    if (hsc_pass_name_alike(notes[i].name, name))
+      return &notes[i];
   return NULL;
+}
+
+// Our own pass of that name, or of one that is alike: "HloCSE".
+static bool find_own(const char *name, hsc_pass_id *out_pass) {
+  if (hsc_pass_parse(hsc_view_of(name), out_pass))
+    return true;
+  for (int i = 0; i < HSC_PASS_COUNT; i++)
+    if (hsc_pass_name_alike(hsc_pass_text((hsc_pass_id)i), name)) {
+      *out_pass = (hsc_pass_id)i;
+      return true;
+    }
+  return false;
 }
 
 // Runs our pass on a module given as text, with options of algsimp (NULL = the device's).
@@ -267,7 +283,12 @@ hsc_status *hsc__passes_explain(const char *name, hsc_cli *cli) {
   if (!name)
     return hsc_cli_usage(cli, "passes explain: which pass?");
   const pass_note *note = find_note(name);
-  bool built_in = hsc_pass_parse(hsc_view_of(note ? note->name : name), &pass);
+  const hsc_known_pass *known = note ? NULL : hsc_known_pass_find(name);
+  bool exact = hsc_pass_parse(hsc_view_of(note ? note->name : name), &pass);
+  bool by_name = known && !strcmp(known->name, name);
+  bool built_in = exact || (!note && !by_name && find_own(name, &pass));
+  if (known && !built_in)
+    return hsc_known_pass_print(known, cli);
   if (!note && !built_in)
     HSC_TRY(hsc_pass_refusal(name));
   if (!note && !built_in)

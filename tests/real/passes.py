@@ -13,6 +13,7 @@ import tempfile
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 PROGRAM = ROOT / "models" / "patterns" / "tiny_natural.hlo"
 DEVICES = ("xla-cpu", "cuda:h100", "tpu:v5e")
+CLASSES = ("GpuTreeReductionRewriter", "HloCSE", "HloDCE", "AlgebraicSimplifier", "GpuInstructionFusion", "WhileLoopSimplifier", "ReshapeMover", "RngBitGeneratorExpander")
 # Passes whose absence the compiler does not survive, or refuses, on any program with a dot.
 KNOWN = {"cuda:h100": {"autotuner": "error", "convert_triton_gemm_config": "error"},
          "tpu:v5e": {"dot_canonicalizer": "abort", "hlo-memory-scheduler-with-brkga-fallback": "abort"}, "xla-cpu": {}}
@@ -40,6 +41,9 @@ def verbs(device):
     totals = listed.get("totals", {})
     check(f"{device}: list ({totals.get('pipelines')} pipelines, {totals.get('passes')} passes, {totals.get('runs')} runs, {totals.get('changed')} changed something)",
           totals.get("pipelines", 0) > 5 and totals.get("passes", 0) > 50 and 0 < totals.get("changed", 0) < totals["runs"], said + str(listed)[:500])
+    names = {name for pipeline in listed.get("pipelines", []) for name in (pipeline["name"], *(row["name"] for row in pipeline["passes"]))}
+    unknown = [name for name in sorted(names) if "what" not in call("passes", "explain", name)[0]]
+    check(f"{device}: every pass and pipeline is explained ({len(names)} names)", len(names) > 60 and not unknown, unknown)
     if device.startswith("cuda"):  # its module metadata ends before scheduling; the rest is in a profile
         ran = {row["name"] for pipeline in listed.get("pipelines", []) for row in pipeline["passes"]}
         check(f"{device}: the passes after scheduling are listed", {"rematerialization", "gpu-convert-async-collectives-to-sync"} <= ran, sorted(ran))
@@ -72,6 +76,8 @@ def verbs(device):
 
 def main():
     global done
+    unknown = [name for name in CLASSES if "what" not in call("passes", "explain", name)[0]]
+    check("passes are known by the names of their classes", not unknown, unknown)
     found, _ = call("devices", "xla-cpu", "cuda", "tpu")
     rows = {row["device"]: row for row in found.get("devices", [])}
     for device in DEVICES:
