@@ -285,7 +285,9 @@ hsc_status *hsc__passes_explain(const char *name, hsc_cli *cli) {
   const pass_note *note = find_note(name);
   const hsc_known_pass *known = note ? NULL : hsc_known_pass_find(name);
   bool exact = hsc_pass_parse(hsc_view_of(note ? note->name : name), &pass);
-  bool by_name = known && !strcmp(known->name, name);
+  // "GpuTreeReductionRewriter" is the other compiler's, whatever ours is called
+  bool by_name =
+      known && (!strcmp(known->name, name) || !strncmp(name, "Gpu", 3) || !strncmp(name, "Tpu", 3));
   bool built_in = exact || (!note && !by_name && find_own(name, &pass));
   if (known && !built_in)
     return hsc_known_pass_print(known, cli);

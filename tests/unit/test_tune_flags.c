@@ -186,11 +186,12 @@ static void values_that_choose_something_else_are_tried(void **state) {
                    .repeated = true,
                    .names = (const char **)(uintptr_t)names,
                    .value_count = 3,
-                   .preset = "KIND_AB"};
+                   .preset = "KIND_A,KIND_AB"};
   EXPECT_OK(hsc__tune_values(&list, arena, &values, &count));
-  assert_int_equal(count, 2);  // KIND_A, and none at all
+  assert_int_equal(count, 3);  // each alone, also what is in the list, and none at all
   assert_string_equal(values[0], "KIND_A");
-  assert_string_equal(values[1], "");
+  assert_string_equal(values[1], "KIND_AB");
+  assert_string_equal(values[2], "");
   hsc_flag level = {.name = "xla_level", .type = HSC_FLAG_INT, .preset = "0"};
   EXPECT_OK(hsc__tune_values(&level, arena, &values, &count));
   assert_int_equal(count, 1);

@@ -143,14 +143,6 @@ static bool is_no_choice(const char *name) {
   return strstr(name, "INVALID") || strstr(name, "UNSPECIFIED") || strstr(name, "UNKNOWN");
 }
 
-static bool in_list(const char *list, const char *name) {
-  size_t size = strlen(name);
-  for (const char *at = list; at && (at = strstr(at, name)); at += size)
-    if ((at == list || at[-1] == ',') && (at[size] == 0 || at[size] == ','))
-      return true;
-  return false;
-}
-
 static void whole_numbers(const hsc_flag *flag, hsc_arena *arena, const char **values, size_t *n) {
   long long now = strtoll(flag->preset, NULL, 10);
   if (strstr(flag->name, "level")) {
@@ -177,7 +169,7 @@ hsc_status *hsc__tune_values(const hsc_flag *flag,
   if (flag->type == HSC_FLAG_BOOL && !flag->repeated)
     values[n++] = strcmp(flag->preset, "true") ? "true" : "false";
   for (size_t i = 0; flag->type == HSC_FLAG_ENUM && i < flag->value_count; i++)
-    if (!is_no_choice(flag->names[i]) && !in_list(flag->preset, flag->names[i]))
+    if (!is_no_choice(flag->names[i]) && strcmp(flag->preset, flag->names[i]) != 0)
       values[n++] = flag->names[i];
   if (flag->type == HSC_FLAG_ENUM && flag->repeated && *flag->preset)
     values[n++] = "";
