@@ -88,7 +88,7 @@ def main(environment):
     with tempfile.TemporaryDirectory() as scratch:
         for name in sorted(missing):
             write_stand_in(own / name, symbols[name], pathlib.Path(scratch))
-    print(f"stand-ins for {len(missing)} of NVIDIA's libraries, {sum(map(len, symbols.values()))} functions")
+    print(f"are-ins for {len(missing)} of NVIDIA's libraries, {sum(map(len, symbols.values()))} functions")
     return 0
 
 

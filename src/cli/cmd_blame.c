@@ -20,53 +20,56 @@ static const hsc_option options[] = {
                       "device|d",
                       "DEVICE",
                       NULL,
-                      "who is under suspicion; default: $HLOSCOPE_DEVICE, else cpu"),
+                      "device under suspicion; default: $HLOSCOPE_DEVICE, else cpu"),
     HSC_OPTION_STRING(blame_args,
                       symptom,
                       "symptom|s",
                       "SYMPTOM",
                       NULL,
                       "wrong, crash, error, hang, slow[:FACTOR], compile[:FACTOR], "
-                      "memory[:FACTOR]; default: whatever shows of the first four"),
-    HSC_OPTION_STRING(blame_args,
-                      against,
-                      "against",
-                      "DEVICE",
-                      NULL,
-                      "whose time and memory are as they should be; slow, compile, memory need it"),
+                      "memory[:FACTOR]; default: whichever of the first four shows"),
+    HSC_OPTION_STRING(
+        blame_args,
+        against,
+        "against",
+        "DEVICE",
+        NULL,
+        "device with the expected time and memory; needed for slow, compile and memory"),
     HSC_OPTION_LIST(blame_args,
                     overrides,
                     "option",
                     "NAME=VALUE",
                     NULL,
-                    "a compile option by XLA's name; may be given several times"),
-    HSC_OPTION_INT(blame_args, seed, "seed", "N", 0, "of the inputs"),
-    HSC_OPTION_INT(blame_args, runs, "runs", "N", 5, "of the device on the same inputs"),
+                    "an XLA compile option; may be repeated"),
+    HSC_OPTION_INT(blame_args, seed, "seed", "N", 0, "seed for the generated inputs"),
+    HSC_OPTION_INT(blame_args, runs, "runs", "N", 5, "runs of the device on the same inputs"),
     HSC_OPTION_DOUBLE(blame_args,
                       limit_s,
                       "limit",
                       "S",
                       60,
-                      "seconds that a compile and run get; a hang is longer"),
+                      "time limit of a compile and a run, in seconds; longer is a hang"),
     HSC_OPTION_DOUBLE(blame_args,
                       budget_s,
                       "time-budget",
                       "S",
                       600,
-                      "seconds for the whole; what is not asked by then is said; 0: no limit"),
+                      "time limit of the whole search, in seconds; what was not checked by then is "
+                      "listed; 0: no limit"),
     HSC_OPTION_STRING(blame_args,
                       output,
                       "output|o",
                       "DIR",
                       NULL,
-                      "a report there: ISSUE.md to be pasted, the evidence, the reduced program, "
-                      "commands to repeat it, report.zip"),
-    HSC_OPTION_DOUBLE(blame_args,
-                      reduce_s,
-                      "reduce-budget",
-                      "S",
-                      60,
-                      "seconds for the reduced program of the report; 0: it is not reduced"),
+                      "write a report to DIR: ISSUE.md to paste, the evidence, the reduced "
+                      "program, commands to repeat it, report.zip"),
+    HSC_OPTION_DOUBLE(
+        blame_args,
+        reduce_s,
+        "reduce-budget",
+        "S",
+        60,
+        "time limit for reducing the program of the report, in seconds; 0: do not reduce it"),
     HSC_OPTION_END,
 };
 
@@ -214,10 +217,10 @@ const hsc_command_body hsc_command_blame = {
     .args_bytes = sizeof(blame_args),
     .run = run,
     .description =
-        "Says who is at fault when a program is wrong, crashes, hangs or is slow on a device: the "
-        "program itself, the compiler's front end, one of its\n"
-        "passes, what lies below HLO, or nobody, because rounding explains it. Exit code 0: nobody "
-        "is; 1: somebody is; 3: it cannot be determined.",
+        "Finds what is at fault when a program is wrong, crashes, hangs or is slow on a device: "
+        "the program itself, the compiler's front end, one of its passes, code generation below "
+        "HLO, or nothing, because rounding explains it. Exit code 0: nothing is; 1: something is; "
+        "3: it cannot be determined.",
     .examples =
         "hloscope blame model.hlo -d xla-cpu\n"
         "hloscope blame model.hlo -d xla-cpu -o report\n"

@@ -45,38 +45,38 @@ static const hsc_option options[] = {
                         "why: two entries (or the first digits of their names), Neuron modules, "
                         "logs of JAX, or programs"),
     HSC_OPTION_CHOICE(
-        cache_args, cache, "cache", caches, CACHE_ALL, "which cache; all: those that are found"),
+        cache_args, cache, "cache", caches, CACHE_ALL, "which cache; all: every one that is found"),
     HSC_OPTION_STRING(cache_args,
                       dir,
                       "dir",
                       "DIR",
                       NULL,
-                      "where it is, instead of the usual place; needs --cache unless it is ours"),
+                      "directory of the cache; needs --cache unless it is hloscope's"),
     HSC_OPTION_STRING(cache_args,
                       older_than,
                       "older-than",
                       "AGE",
                       NULL,
-                      "what was not used for so long, such as 30d, 12h, 90m",
+                      "entries not used for AGE, such as 30d, 12h, 90m",
                       .verbs = "prune"),
     HSC_OPTION_STRING(cache_args,
                       max_size,
                       "max-size",
                       "SIZE",
                       NULL,
-                      "the least recently used until the rest fits, such as 2G, 500M",
+                      "least recently used entries until the rest fits into SIZE, such as 2G, 500M",
                       .verbs = "prune"),
     HSC_OPTION_FLAG(
-        cache_args, damaged, "damaged", "entries that are cut off or changed", .verbs = "prune"),
+        cache_args, damaged, "damaged", "truncated or modified entries", .verbs = "prune"),
     HSC_OPTION_FLAG(
         cache_args,
         stale,
         "stale",
-        "entries that another build of the built-in device made, which this one never loads",
+        "entries made by another build of the built-in device, which this one never loads",
         .verbs = "prune"),
     HSC_OPTION_FLAG(
-        cache_args, dry_run, "dry-run", "only say what would go", .verbs = "prune,clear"),
-    HSC_OPTION_FLAG(cache_args, failed, "failed", "only what is not ok", .verbs = "list"),
+        cache_args, dry_run, "dry-run", "only list what would be removed", .verbs = "prune,clear"),
+    HSC_OPTION_FLAG(cache_args, failed, "failed", "only entries that are not ok", .verbs = "list"),
     HSC_OPTION_END,
 };
 
@@ -647,10 +647,10 @@ const hsc_command_body hsc_command_cache = {
     .run = run,
     .description =
         "Compiled programs stay on disk between processes, keyed by the program, the options, the "
-        "build of the compiler and the processor. Any number of processes may "
-        "use the directory at once; what is cut off or changed is never loaded. The caches of "
-        "Neuron and JAX are read, never changed: failed compilations that Neuron "
-        "hands out again are listed with the command that clears them.",
+        "build of the compiler and the processor. Any number of processes may use the directory at "
+        "once; truncated or modified entries are never loaded. The caches of Neuron and JAX are "
+        "read, never changed: failed compilations that Neuron reuses are listed with the command "
+        "that clears them.",
     .examples =
         "hloscope cache\nhloscope cache prune --older-than 30d --max-size 2G\nhloscope cache "
         "verify\nhloscope cache list --cache neuron --failed\nhloscope cache why 5941afc4 "

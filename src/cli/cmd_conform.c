@@ -14,15 +14,19 @@ typedef struct conform_args {
 } conform_args;
 
 static const hsc_option options[] = {
-    HSC_POSITIONAL(conform_args,
-                   plugin,
-                   "PLUGIN",
-                   HSC_OPTIONAL,
-                   "a plugin's .so, with options for its client as --device takes them; or a name "
-                   "that --device takes"),
-    HSC_OPTION_STRING(
-        conform_args, only, "only", "AREA", NULL, "one area, or the checks whose id begins so"),
-    HSC_OPTION_FLAG(conform_args, all, "all", "list every check, not only what is wrong"),
+    HSC_POSITIONAL(
+        conform_args,
+        plugin,
+        "PLUGIN",
+        HSC_OPTIONAL,
+        "path of a plugin, with options for its client as for --device; or a device name"),
+    HSC_OPTION_STRING(conform_args,
+                      only,
+                      "only",
+                      "AREA",
+                      NULL,
+                      "only one area, or checks whose id begins with AREA"),
+    HSC_OPTION_FLAG(conform_args, all, "all", "list every check, not only failures"),
     HSC_OPTION_STRING(conform_args,
                       badge,
                       "badge",
@@ -30,15 +34,19 @@ static const hsc_option options[] = {
                       NULL,
                       "write a badge (SVG) with the number of checks that pass"),
     HSC_OPTION_STRING(
-        conform_args, repro, "repro", "DIR", NULL, "write a C program for each failure there"),
-    HSC_OPTION_DOUBLE(
-        conform_args, timeout_s, "timeout", "SECONDS", 20, "a check that takes longer hangs"),
+        conform_args, repro, "repro", "DIR", NULL, "write a C program for each failure to DIR"),
+    HSC_OPTION_DOUBLE(conform_args,
+                      timeout_s,
+                      "timeout",
+                      "SECONDS",
+                      20,
+                      "time limit of a check; longer is a hang"),
     HSC_OPTION_INT(conform_args,
                    stop_after,
                    "stop-after",
                    "N",
                    0,
-                   "end at the Nth failure, crash or hang; 0 goes through all"),
+                   "stop at the Nth failure, crash or hang; 0: run all"),
     HSC_OPTION_INT_FROM(
         conform_args,
         serve,
@@ -224,12 +232,10 @@ const hsc_command_body hsc_command_conform = {
     .run = run,
     .description =
         "Checks a PJRT plugin against the rules of the C API, without Python: the table, struct "
-        "sizes of older and newer hosts, "
-        "errors, lifetimes, events, layouts, element types, compiling, running, threads, "
-        "topologies, and operations against the "
-        "reference evaluator. Each check runs in a process that may die; a crash or a hang is a "
-        "result. What a plugin does not "
-        "offer is not a failure. Exit code 0 when nothing fails, 1 otherwise.",
+        "sizes of older and newer hosts, errors, lifetimes, events, layouts, element types, "
+        "compiling, running, threads, topologies, and operations against the reference evaluator. "
+        "Each check runs in its own process; a crash or a hang is a result. What a plugin does not "
+        "support is not a failure. Exit code 0 if nothing fails, else 1.",
     .examples =
         "hloscope conform build/libhloscope_cpu_pjrt.so\n"
         "hloscope conform ./my_plugin.so --only buffer --repro failures/\n"

@@ -21,18 +21,18 @@ static const hsc_option options[] = {
         specs,
         "DEVICE",
         HSC_OPTIONAL,
-        "only these: names or plugins by their path; without, all known ones and what is found"),
+        "only these devices: names or paths of plugins; default: all known and detected ones"),
     HSC_OPTION_LIST(
         devices_args,
         install,
         "install",
         "NAMES",
         NULL,
-        "first get these compilers into venv in the cache directory: xla-cpu, cuda, tpu"),
+        "first install these compilers into venv in the cache directory: xla-cpu, cuda, tpu"),
     HSC_OPTION_FLAG(devices_args,
                     calibrate,
                     "calibrate",
-                    "measure what this machine can do at most, for rooflines; takes seconds, kept "
+                    "measure this machine's peak performance, for rooflines; takes seconds, kept "
                     "in the cache directory"),
     HSC_OPTION_END,
 };
@@ -407,11 +407,10 @@ const hsc_command_body hsc_command_devices = {
     .args_bytes = sizeof(devices_args),
     .run = run,
     .description =
-        "Each device is loaded in a worker process of its own and asked what it is. A device is a "
-        "name, or any "
-        "vendor's PJRT plugin by its path, with options for its client after a question mark. "
-        "--install gets real "
-        "compilers that need no hardware, in the versions that hloscope is tested with.",
+        "Loads each device in its own worker process and asks it to describe itself. A device is a "
+        "name, or the path of any vendor's PJRT plugin, with options for its client after a "
+        "question mark. --install installs real compilers that need no hardware, in the versions "
+        "that hloscope is tested with.",
     .examples =
         "hloscope devices\nhloscope devices --install xla-cpu,cuda,tpu\nhloscope devices cpu "
         "--format=json\n"

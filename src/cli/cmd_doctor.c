@@ -25,8 +25,8 @@ static const hsc_option options[] = {
                    script,
                    "SCRIPT",
                    HSC_OPTIONAL,
-                   "a Python program: settings that come too late in it are found"),
-    HSC_OPTION_FLAG(doctor_args, quick, "quick", "only what takes no time"),
+                   "a Python program, to find settings that it makes too late"),
+    HSC_OPTION_FLAG(doctor_args, quick, "quick", "only checks that take no time"),
     HSC_OPTION_FLAG(doctor_args, all, "all|a", "also checks that do not concern this machine"),
     HSC_OPTION_LIST(doctor_args, only, "only", "CHECKS", NULL, "only these checks"),
     HSC_OPTION_STRING(doctor_args,
@@ -34,7 +34,7 @@ static const hsc_option options[] = {
                       "root",
                       "DIR",
                       NULL,
-                      "look at a copy of another machine: DIR/proc, DIR/sys, DIR/dev, ...; the "
+                      "examine a copy of another machine: DIR/proc, DIR/sys, DIR/dev, ...; the "
                       "environment is DIR/proc/self/environ"),
     HSC_OPTION_END,
 };
@@ -338,10 +338,9 @@ const hsc_command_body hsc_command_doctor = {
     .run = run,
     .description =
         "Looks at the machine, its accelerators and drivers, the Python environment, environment "
-        "variables, compiler flags and compile caches.\n"
-        "Each check says ok, warning or error, what it saw, and what to do. Nothing is changed; "
-        "Python is not started. A check that hangs is\n"
-        "ended and reported. The exit code is 1 when there is an error.",
+        "variables, compiler flags and compile caches.\nEach check says ok, warning or error, what "
+        "it saw, and what to do. Nothing is changed and Python is not started. A check that hangs "
+        "is stopped and reported. The exit code is 1 if there is an error.",
     .examples =
         "hloscope doctor\nhloscope doctor --quick\nhloscope doctor train.py\nhloscope doctor "
         "--only=frameworks,plugins --format=json",

@@ -25,20 +25,20 @@ static const hsc_option options[] = {
                         HSC_OPTIONAL,
                         "a log, or - for standard input; or, after --, a command that is run"),
     HSC_OPTION_FLAG(
-        explain_args, all, "all|a", "also what is expected and needs nothing done, in full"),
+        explain_args, all, "all|a", "also messages that are expected and need no action, in full"),
     HSC_OPTION_STRING(explain_args,
                       knowledge,
                       "knowledge",
                       "DIR",
                       NULL,
-                      "entries to use in place of the installed ones"),
+                      "entries to use instead of the installed ones"),
     HSC_OPTION_LIST(explain_args,
                     versions,
                     "versions",
                     "NAMES",
                     NULL,
-                    "what the log was made with: jax==0.4.30,neuronx-cc==2.15; what it shows "
-                    "itself is read from it"),
+                    "versions that the log was made with: jax==0.4.30,neuronx-cc==2.15; those that "
+                    "it shows are read from it"),
     HSC_OPTION_END,
 };
 
@@ -199,10 +199,10 @@ const hsc_command_body hsc_command_explain = {
         "each message means, whether it matters, what to do\n"
         "and where it was discussed, the worst first, each once. Ends with a summary of "
         "compilations and the next thing to do.\n"
-        "The log may be packed (gzip, zstd). Ctrl-C ends the reading of a log and tells what was "
-        "read until then.\n"
-        "After --, runs a command, passes its output through, says what is recognised as it "
-        "appears, and exits with the command's exit code.",
+        "The log may be compressed (gzip, zstd). Ctrl-C stops reading and reports what was read so "
+        "far.\n"
+        "After --, runs a command, passes its output through, reports known messages as they "
+        "appear, and exits with the command's exit code.",
     .examples =
         "hloscope explain train.log\ndmesg | hloscope explain -\nhloscope explain --format=json "
         "train.log\nhloscope explain -- python train.py",

@@ -35,8 +35,7 @@ static const hsc_option options[] = {
                       "output|o",
                       "FILE",
                       NULL,
-                      "where to; - is standard output; DIR/ is partitioned by run, host, date; "
-                      "default CAPTURE's name with the form's extension"),
+                      "output file; - is standard output; DIR/ is partitioned by run, host, date; default: CAPTURE's name with the format's extension"),
     HSC_OPTION_END,
 };
 

@@ -23,38 +23,38 @@ static const hsc_option options[] = {
                       "baseline|b",
                       "FILE",
                       NULL,
-                      "what to compare with; --update writes it"),
-    HSC_OPTION_FLAG(gate_args, update, "update", "write the baseline in place of comparing"),
+                      "baseline file to compare with; --update writes it"),
+    HSC_OPTION_FLAG(gate_args, update, "update", "write the baseline instead of comparing"),
     HSC_OPTION_STRING(gate_args,
                       device,
                       "device|d",
                       "DEVICE",
                       NULL,
-                      "where; default: $HLOSCOPE_DEVICE, else cpu"),
+                      "device to run on; default: $HLOSCOPE_DEVICE, else cpu"),
     HSC_OPTION_STRING(gate_args,
                       against,
                       "against",
                       "DEVICE",
                       NULL,
-                      "the baseline's build (a plugin's path, another device): the two take turns, "
-                      "and times of the file are not used"),
+                      "the baseline's build (a plugin's path or another device), measured in turns "
+                      "with the device instead of using the file's times"),
     HSC_OPTION_DOUBLE(gate_args,
                       margin,
                       "margin",
                       "PERCENT",
                       5,
-                      "a change of run time or memory that is let pass; twice that for compiles"),
+                      "tolerated change of run time or memory; twice that for compile times"),
     HSC_OPTION_INT_FROM(gate_args,
                         turns,
                         "turns",
                         "N",
                         6,
                         12,
-                        "processes a program is measured in; an open verdict takes up to three "
-                        "times as many, and a baseline holds twice as many"),
-    HSC_OPTION_DOUBLE(gate_args, limit_s, "limit", "S", 120, "seconds that a job gets"),
+                        "processes to measure each program in; up to three times as many for an "
+                        "undecided verdict, twice as many for a baseline"),
+    HSC_OPTION_DOUBLE(gate_args, limit_s, "limit", "S", 120, "time limit of each job, in seconds"),
     HSC_OPTION_STRING(gate_args, junit, "junit", "FILE", NULL, "also write verdicts as JUnit XML"),
-    HSC_OPTION_FLAG(gate_args, annotations, "annotations", "also print GitHub's annotations"),
+    HSC_OPTION_FLAG(gate_args, annotations, "annotations", "also print GitHub annotations"),
     HSC_OPTION_END,
 };
 
@@ -250,12 +250,12 @@ const hsc_command_body hsc_command_gate = {
     .args_bytes = sizeof(gate_args),
     .run = run,
     .description =
-        "Is each program as it was when the baseline was written: its numbers, run time, compile "
-        "time and memory? A verdict a program: same, faster, slower, wrong\n"
-        "or unknown, with what decided. Times are processor times of several processes, compared "
-        "with intervals that raise a false alarm in under 1 of 1000 unchanged\n"
-        "programs. Exit code 0: nothing slower or wrong; 1: something is; 3: something cannot be "
-        "told.",
+        "Checks that each program behaves as it did when the baseline was written: its numbers, "
+        "run time, compile time and memory. Each program gets a verdict (same, faster, slower, "
+        "wrong or unknown) and the measurement that decided it. Times are processor times of "
+        "several processes, compared with intervals that raise a false alarm in under 1 of 1000 "
+        "unchanged\nprograms. Exit code 0: nothing slower or wrong; 1: something is; 3: something "
+        "cannot be determined.",
     .examples =
         "hloscope gate --baseline gate.json --update model.hlo\nhloscope gate --baseline "
         "gate.json model.hlo --junit gate.xml --annotations\nhloscope gate --baseline "

@@ -7,13 +7,17 @@ typedef struct help_args {
 } help_args;
 
 static const hsc_option options[] = {
-    HSC_POSITIONAL(help_args,
-                   command,
-                   "COMMAND",
-                   HSC_OPTIONAL,
-                   "whose options to show; environment: the variables; without it, all commands"),
     HSC_POSITIONAL(
-        help_args, verb, "VERB", HSC_OPTIONAL, "of a command with verbs: only what this one takes"),
+        help_args,
+        command,
+        "COMMAND",
+        HSC_OPTIONAL,
+        "command whose options to show; environment: the variables; default: all commands"),
+    HSC_POSITIONAL(help_args,
+                   verb,
+                   "VERB",
+                   HSC_OPTIONAL,
+                   "for a command with verbs: only the options of this verb"),
     HSC_OPTION_END,
 };
 

@@ -41,7 +41,7 @@ static const hsc_option options[] = {
                       "message|m",
                       "TEXT",
                       NULL,
-                      "the line that the entry is to recognise",
+                      "the line that the entry should match",
                       .verbs = "add"),
     HSC_OPTION_FLAG(knowledge_args,
                     programs,
@@ -53,7 +53,7 @@ static const hsc_option options[] = {
                       "knowledge",
                       "DIR",
                       NULL,
-                      "entries to use in place of the installed ones"),
+                      "entries to use instead of the installed ones"),
     HSC_OPTION_END,
 };
 
@@ -425,11 +425,10 @@ const hsc_command_body hsc_command_knowledge = {
     .run = run,
     .description =
         "What hloscope knows about messages of compilers, runtimes and frameworks; hloscope "
-        "explain uses it. An entry is one text file\n"
-        "(docs/formats/knowledge.md); `add` begins one of your own, which is kept in your home and "
-        "comes before the installed ones.\n"
-        "`check` reads every entry's proof and reports entries that do not recognise it, or that "
-        "recognise the proof of another.",
+        "explain uses it. An entry is one text file (docs/formats/knowledge.md); `add` creates one "
+        "of your own, which is kept in your home directory and takes precedence over the installed "
+        "ones.\n`check` reads every entry's proof and reports entries that do not match it, or "
+        "that match the proof of another entry.",
     .examples =
         "hloscope knowledge list --system=neuron\nhloscope knowledge show "
         "neuron-ten404-sunda-size-tiling\nhloscope knowledge search view operator\n"

@@ -25,7 +25,7 @@ static const hsc_option options[] = {
                       "device|d",
                       "DEVICE",
                       NULL,
-                      "whose compiler: a name, or a plugin by its path; diff: two, report: "
+                      "whose compiler: a name, or the path of a plugin; diff: two, report: "
                       "several, separated by commas; default: $HLOSCOPE_DEVICE, else cpu"),
     HSC_OPTION_STRING(passes_args,
                       disable,
@@ -33,13 +33,14 @@ static const hsc_option options[] = {
                       "NAMES",
                       NULL,
                       "passes and pipelines to leave out, separated by commas"),
-    HSC_OPTION_STRING(passes_args,
-                      enable,
-                      "enable",
-                      "NAMES",
-                      NULL,
-                      "on cpu, passes to run too that run on request only, separated by commas",
-                      .verbs = "list,dump"),
+    HSC_OPTION_STRING(
+        passes_args,
+        enable,
+        "enable",
+        "NAMES",
+        NULL,
+        "on cpu, also run these passes, which run on request only; separated by commas",
+        .verbs = "list,dump"),
     HSC_OPTION_LIST(passes_args,
                     transforms,
                     "transform",
@@ -51,7 +52,7 @@ static const hsc_option options[] = {
                     "option",
                     "NAME=VALUE",
                     NULL,
-                    "a compile option of the device by XLA's name; may be given several times"),
+                    "a compile option of the device; may be repeated"),
     HSC_OPTION_STRING(passes_args,
                       output,
                       "output|o",
@@ -204,19 +205,19 @@ static const hsc_option options[] = {
                       "margin",
                       "PERCENT",
                       1,
-                      "effects surely below this count as none",
+                      "effects that are certainly smaller count as none",
                       .verbs = "ablate"),
     HSC_OPTION_STRING(passes_args,
                       highlight,
                       "highlight",
                       "LOW,HIGH",
                       "1,5",
-                      "percent: slowdowns that are marked, where they beat every placebo",
+                      "mark slowdowns of at least LOW and HIGH percent that exceed every placebo",
                       .verbs = "ablate"),
     HSC_OPTION_FLAG(passes_args,
                     pairs,
                     "pairs",
-                    "also two at a time, of the passes that mattered",
+                    "also switch off pairs of the passes that mattered",
                     .verbs = "ablate"),
     HSC_OPTION_INT_FROM(passes_args,
                         pair_most,
@@ -224,7 +225,7 @@ static const hsc_option options[] = {
                         "N",
                         2,
                         8,
-                        "pairs of at most N passes, those with the largest effects",
+                        "pairs among the N passes with the largest effects",
                         .verbs = "ablate"),
     HSC_OPTION_INT_FROM(passes_args,
                         repeats,
@@ -240,22 +241,22 @@ static const hsc_option options[] = {
                       "runner",
                       "DEVICE",
                       NULL,
-                      "what runs the stages; default: cpu, and for our own compiler reference, "
-                      "which is slow, and right by definition",
+                      "device that runs the stages; default: cpu, and for the built-in compiler "
+                      "reference, which is slow and right by definition",
                       .verbs = "validate"),
     HSC_OPTION_DOUBLE(passes_args,
                       tolerance,
                       "tolerance",
                       "X",
                       1,
-                      "times what the output's type allows",
+                      "multiple of the tolerance of the output's type",
                       .verbs = "validate"),
     HSC_OPTION_INT(passes_args,
                    seed,
                    "seed",
                    "N",
                    0,
-                   "of the inputs; ablate: also of the order and the intervals",
+                   "seed for the generated inputs; ablate: also for the order and the intervals",
                    .verbs = "time,ablate,validate"),
     HSC_OPTION_INT(passes_args,
                    level,
@@ -277,7 +278,7 @@ static const hsc_option options[] = {
                       "import",
                       "FILE",
                       NULL,
-                      "such a file; what it has is not measured",
+                      "read such a file; what it contains is not measured",
                       .verbs = "autotune"),
     HSC_OPTION_STRING(passes_args,
                       denylist,
@@ -289,14 +290,14 @@ static const hsc_option options[] = {
     HSC_OPTION_FLAG(passes_args,
                     fresh,
                     "fresh",
-                    "measure also what the cache directory knows",
+                    "measure again what the cache directory holds",
                     .verbs = "autotune"),
     HSC_OPTION_DOUBLE(
-        passes_args, limit_s, "limit", "S", 600, "seconds that a worker gets for one job"),
+        passes_args, limit_s, "limit", "S", 600, "time limit of one job of a worker, in seconds"),
     HSC_OPTION_FLAG(passes_args,
                     resume,
                     "resume",
-                    "go on with the last unfinished sweep of the same options",
+                    "continue the last unfinished sweep with the same options",
                     .verbs = "ablate"),
     HSC_OPTION_STRING(passes_args,
                       store,
@@ -363,17 +364,17 @@ const hsc_command_body hsc_command_passes = {
         "instruction by instruction.\n"
         "time: where compile time goes: phases, pipelines, passes, over repeated compiles; names "
         "the pass that a compile hangs in.\n"
-        "ablate: every pass switched off, one by one: what becomes of the program, its numbers and "
-        "its time.\n"
+        "ablate: every pass switched off, one by one: how the program, its numbers and its time "
+        "change.\n"
         "validate: each stage of the compile run elsewhere on the same inputs, and the executable "
-        "where the device runs: the first pass after which the numbers are others, or the code "
-        "below the last. Exit code 0 when all agree, 1 when one differs, 3 when not all could be "
-        "compared.\n"
+        "where the device runs: the first pass after which the numbers differ, or the code "
+        "generated after the last. Exit code 0 when all agree, 1 when one differs, 3 when not all "
+        "could be compared.\n"
         "report: pictures (SVG) of call order, call counts and ablations, and compilers side by "
         "side.\n"
         "autotune: every algorithm of each dot and convolution, timed on this machine, and which "
-        "was chosen; what was found is kept.\n"
-        "explain: what a pass does, its names, what was found about it, and an example.",
+        "was chosen; results are kept.\n"
+        "explain: what a pass does, its names, what is known about it, and an example.",
     .examples =
         "hloscope passes list models/patterns/mlp_scan.hlo --changed\nhloscope passes list "
         "model.hlo --disable=fusion,cse --format=json\n"

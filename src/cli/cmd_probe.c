@@ -22,7 +22,7 @@ static const hsc_option options[] = {
                         programs,
                         "PROGRAM",
                         HSC_OPTIONAL,
-                        "it is cut by batch, trips of loops and outputs; without it, a ladder of "
+                        "program to reduce by batch, loop trips and outputs; default: a ladder of "
                         "nested-vmap patch models; with --exponent, one program in several sizes"),
     HSC_OPTION_FLAG(probe_args,
                     exponent,
@@ -42,37 +42,37 @@ static const hsc_option options[] = {
                         "N",
                         3,
                         5,
-                        "with --exponent: times that every size is measured, in turns"),
+                        "with --exponent: measurements of each size, in turns"),
     HSC_OPTION_STRING(probe_args,
                       device,
                       "device|d",
                       "DEVICE",
                       NULL,
-                      "where; default: $HLOSCOPE_DEVICE, else cpu"),
+                      "device to run on; default: $HLOSCOPE_DEVICE, else cpu"),
     HSC_OPTION_LIST(probe_args,
                     overrides,
                     "option",
                     "NAME=VALUE",
                     NULL,
-                    "a compile option by XLA's name; may be given several times"),
-    HSC_OPTION_DOUBLE(probe_args, limit_s, "limit", "S", 120, "seconds that a stage gets"),
-    HSC_OPTION_DOUBLE(probe_args,
-                      precision,
-                      "precision",
-                      "PERCENT",
-                      2,
-                      "a stage's run is timed until the median's interval is this narrow, to "
-                      "either side; 0: never"),
+                    "an XLA compile option; may be repeated"),
+    HSC_OPTION_DOUBLE(probe_args, limit_s, "limit", "S", 120, "time limit of a stage, in seconds"),
+    HSC_OPTION_DOUBLE(
+        probe_args,
+        precision,
+        "precision",
+        "PERCENT",
+        2,
+        "time a stage's run until the median is known to within this, either way; 0: never"),
     HSC_OPTION_DOUBLE(probe_args,
                       budget_s,
                       "time-budget",
                       "S",
                       0.1,
-                      "seconds that timing a stage's run may take; 0: no limit"),
+                      "time limit of timing a stage, in seconds; 0: no limit"),
     HSC_OPTION_INT(
-        probe_args, memory_mib, "memory-limit", "MIB", 0, "memory that a stage gets; 0: no limit"),
-    HSC_OPTION_FLAG(probe_args, all, "all|a", "go on after the first failure"),
-    HSC_OPTION_STRING(probe_args, keep, "keep", "DIR", NULL, "write the stages' programs there"),
+        probe_args, memory_mib, "memory-limit", "MIB", 0, "memory limit of a stage; 0: no limit"),
+    HSC_OPTION_FLAG(probe_args, all, "all|a", "continue after the first failure"),
+    HSC_OPTION_STRING(probe_args, keep, "keep", "DIR", NULL, "write the stages' programs to DIR"),
     HSC_OPTION_END,
 };
 
@@ -295,11 +295,10 @@ const hsc_command_body hsc_command_probe = {
     .run = run,
     .description =
         "Compiles and runs a program in stages of growing size, each in a process of its own with "
-        "a limit of time and memory, and stops at the first\n"
-        "that fails: what differs between it and the last that worked, and what is known about its "
-        "error. A cut program computes other numbers; it is\n"
-        "for finding out what a compiler manages. Without PROGRAM: small, medium, large and full "
-        "models of image patches under nested vmap.",
+        "a limit of time and memory, and stops at the first\nthat fails: what differs between it "
+        "and the last that worked, and what is known about its error. A reduced program computes "
+        "different numbers; this is for finding the limits of a compiler. Without PROGRAM: small, "
+        "medium, large and full models of image patches under nested vmap.",
     .examples =
         "hloscope probe\nhloscope probe model.hlo --device ./libneuronpjrt.so --limit "
         "600\nhloscope probe model.hlo --keep stages "

@@ -25,27 +25,28 @@ static const hsc_option options[] = {
                       "symptom|s",
                       "SYMPTOM",
                       "wrong",
-                      "what it must show: wrong, crash, error, hang, slow[:FACTOR], "
+                      "symptom that must remain: wrong, crash, error, hang, slow[:FACTOR], "
                       "compile[:FACTOR], memory[:FACTOR], fires:PASS, unfused"),
     HSC_OPTION_STRING(reduce_args,
                       device,
                       "device|d",
                       "DEVICE",
                       NULL,
-                      "where; default: $HLOSCOPE_DEVICE, else cpu"),
+                      "device to run on; default: $HLOSCOPE_DEVICE, else cpu"),
     HSC_OPTION_STRING(reduce_args,
                       command,
                       "while",
                       "COMMAND",
                       NULL,
-                      "in place of a symptom: for sh; {} is the candidate's file, as is "
-                      "$HLOSCOPE_CANDIDATE; exit code 0: still there"),
-    HSC_OPTION_STRING(reduce_args,
-                      against,
-                      "against",
-                      "DEVICE",
-                      "reference",
-                      "whose numbers, time or memory are right; slow, compile and memory need one"),
+                      "instead of a symptom: a shell command; {} and $HLOSCOPE_CANDIDATE are the "
+                      "candidate's file; exit code 0: the problem remains"),
+    HSC_OPTION_STRING(
+        reduce_args,
+        against,
+        "against",
+        "DEVICE",
+        "reference",
+        "device with the right numbers, time or memory; needed for slow, compile and memory"),
     HSC_OPTION_STRING(reduce_args,
                       output,
                       "output|o",
@@ -57,23 +58,29 @@ static const hsc_option options[] = {
                     "option",
                     "NAME=VALUE",
                     NULL,
-                    "a compile option by XLA's name; may be given several times"),
-    HSC_OPTION_INT(reduce_args, seed, "seed", "N", 0, "of the inputs"),
-    HSC_OPTION_INT(reduce_args, jobs, "jobs|j", "N", 0, "looks at once; 0: one a processor"),
-    HSC_OPTION_DOUBLE(
-        reduce_args, limit_s, "limit", "S", 60, "seconds that a candidate gets; a hang is longer"),
+                    "an XLA compile option; may be repeated"),
+    HSC_OPTION_INT(reduce_args, seed, "seed", "N", 0, "seed for the generated inputs"),
+    HSC_OPTION_INT(
+        reduce_args, jobs, "jobs|j", "N", 0, "candidates tried in parallel; 0: one per processor"),
+    HSC_OPTION_DOUBLE(reduce_args,
+                      limit_s,
+                      "limit",
+                      "S",
+                      60,
+                      "time limit of a candidate, in seconds; longer is a hang"),
     HSC_OPTION_DOUBLE(reduce_args,
                       budget_s,
                       "time-budget",
                       "S",
                       600,
-                      "seconds for the whole; what is found then is given; 0: no limit"),
+                      "time limit of the whole reduction, in seconds; the smallest program so far "
+                      "is written; 0: no limit"),
     HSC_OPTION_INT(
-        reduce_args, memory_mib, "memory-limit", "MIB", 0, "memory that a candidate gets; 0: all"),
+        reduce_args, memory_mib, "memory-limit", "MIB", 0, "memory limit of a candidate; 0: none"),
     HSC_OPTION_FLAG(
         reduce_args, keep_sizes, "keep-sizes", "leave dimensions and types as they are"),
     HSC_OPTION_FLAG(
-        reduce_args, fresh, "fresh", "look at everything again, whatever an interrupted run saw"),
+        reduce_args, fresh, "fresh", "start anew, ignoring what an interrupted run found"),
     HSC_OPTION_END,
 };
 
@@ -228,8 +235,8 @@ const hsc_command_body hsc_command_reduce = {
         "beginning, its results and loops, replaces\n"
         "instructions by parameters, constants and operands, inlines calls, shrinks dimensions. "
         "Every candidate is compiled and run in a worker process;\n"
-        "one that crashes or hangs takes nothing with it. Interrupted, the same command goes on "
-        "where it was.",
+        "one that crashes or hangs takes nothing with it. If interrupted, the same command "
+        "continues where it stopped.",
     .examples =
         "hloscope reduce model.hlo -d xla-cpu\n"
         "hloscope reduce model.hlo -d cuda:h100 --symptom crash -o small.hlo\n"

@@ -13,22 +13,26 @@ static const hsc_option options[] = {
         files,
         "FILE",
         HSC_REQUIRED,
-        "what was made: JSON of patterns, passes, run, stats, doctor, explain, any table; "
-        "captures; profiles (*.xplane.pb or a directory); directories of dumps of a compile"),
-    HSC_OPTION_STRING(
-        report_args, output, "output|o", "FILE", "report.html", "the page; - is standard output"),
+        "results: JSON of patterns, passes, run, stats, doctor, explain, any table; captures; "
+        "profiles (*.xplane.pb or a directory); directories of dumps of a compile"),
+    HSC_OPTION_STRING(report_args,
+                      output,
+                      "output|o",
+                      "FILE",
+                      "report.html",
+                      "output file; - is standard output"),
     HSC_OPTION_STRING(report_args,
                       title,
                       "title",
                       "TEXT",
                       NULL,
-                      "the page's title; default what the files are of"),
+                      "the page's title; default: what the files are about"),
     HSC_OPTION_INT(report_args,
                    limit,
                    "limit",
                    "N",
                    2000,
-                   "rows of each table of a capture or profile at most; 0 is all"),
+                   "at most N rows of each table of a capture or profile; 0: all"),
     HSC_OPTION_END,
 };
 
@@ -64,12 +68,12 @@ const hsc_command_body hsc_command_report = {
     .args_bytes = sizeof(report_args),
     .run = run,
     .description =
-        "The page works from a file and asks nothing of any server. Its first screen says the "
-        "answer; below are charts with their data as CSV, tables that are\n"
-        "sorted and filtered, and a timeline. Several files are parts of one page, in the order "
-        "given; runs in several files are compared first. Dumps of a\n"
-        "compile (hloscope passes dump, or XLA's own) become the program side by side before and "
-        "after each pass. Nothing in the data is ever taken as markup.",
+        "The page is one file and needs no server. Its first screen gives the answer; below it are "
+        "charts with their data as CSV, tables that can be sorted and filtered, and a timeline. "
+        "Several files are parts of one page, in the order given; runs in several files are "
+        "compared first. Dumps of a\ncompile (hloscope passes dump, or XLA's own) are shown as the "
+        "program before and after each pass, side by side. Nothing in the data is ever interpreted "
+        "as markup.",
     .examples =
         "hloscope patterns --output p.json && hloscope report p.json\nhloscope report trace.hsc -o "
         "trace.html\n"

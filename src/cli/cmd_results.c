@@ -40,8 +40,13 @@ static const hsc_option options[] = {
                       "FILE",
                       NULL,
                       "the result store; default: results.sqlite in the cache directory"),
-    HSC_OPTION_INT(
-        results_args, limit, "limit", "N", 20, "at most N, newest first; 0: all", .verbs = "list"),
+    HSC_OPTION_INT(results_args,
+                   limit,
+                   "limit",
+                   "N",
+                   20,
+                   "at most N experiments, newest first; 0: all",
+                   .verbs = "list"),
     HSC_OPTION_FLAG(results_args,
                     samples,
                     "samples",
@@ -393,10 +398,8 @@ const hsc_command_body hsc_command_results = {
     .args_bytes = sizeof(results_args),
     .run = run,
     .description =
-        "Every experiment is kept with the machine it ran on and every raw sample, in one SQLite "
-        "file. Any tool that "
-        "reads SQLite can look into it; "
-        "docs/formats/results.md describes the tables.",
+        "Every experiment is stored with its machine and every raw sample, in one SQLite file. Any "
+        "tool that reads SQLite can query it; docs/formats/results.md describes the tables.",
     .examples =
         "hloscope results\nhloscope results show 3\nhloscope results show 3 --samples "
         "--format=csv\nhloscope results "

@@ -31,22 +31,22 @@ static const hsc_option options[] = {
                     "device|d",
                     "DEVICES",
                     NULL,
-                    "where: names or plugins by their path, separated by commas; default: "
+                    "devices to run on: names or paths of plugins, separated by commas; default: "
                     "$HLOSCOPE_DEVICE, else cpu"),
-    HSC_OPTION_LIST(run_args,
-                    fallback,
-                    "fallback",
-                    "DEVICES",
-                    NULL,
-                    "where to go when the device fails, one after the other, with the remedies "
-                    "that are known for its error"),
+    HSC_OPTION_LIST(
+        run_args,
+        fallback,
+        "fallback",
+        "DEVICES",
+        NULL,
+        "devices to try in turn when the device fails, with the known remedies for its error"),
     HSC_OPTION_LIST(run_args,
                     compare,
                     "compare|c",
                     "DEVICES",
                     NULL,
-                    "run there too, on the same inputs, and compare the numbers"),
-    HSC_OPTION_INT(run_args, seed, "seed", "N", 0, "of the inputs"),
+                    "also run on these devices with the same inputs, and compare the numbers"),
+    HSC_OPTION_INT(run_args, seed, "seed", "N", 0, "seed for the generated inputs"),
     HSC_OPTION_INT(
         run_args,
         runs,
@@ -69,49 +69,47 @@ static const hsc_option options[] = {
         "precision",
         "PERCENT",
         2,
-        "timed runs end when the median's interval is this narrow, to either side; 0: never"),
+        "stop the timed runs when the median is known to within this, either way; 0: never"),
     HSC_OPTION_DOUBLE(run_args,
                       budget_s,
                       "time-budget",
                       "S",
                       -1,
-                      "seconds that the timed runs of a device may take; 0: no limit; -1: those of "
-                      "1000 runs, from 0.02 to 0.2, in at most 40 blocks"),
-    HSC_OPTION_LIST(
-        run_args,
-        transforms,
-        "transform",
-        "T",
-        NULL,
-        "repeat:N, vmap:N, scan:N or constant:I=V before compiling; may be given several times"),
-    HSC_OPTION_LIST(
-        run_args,
-        options,
-        "option",
-        "NAME=VALUE",
-        NULL,
-        "a compile option by XLA's name, for these compiles only; may be given several times"),
+                      "seconds for the timed runs of a device; 0: no limit; -1: those of 1000 "
+                      "runs, from 0.02 to 0.2, in at most 40 blocks"),
+    HSC_OPTION_LIST(run_args,
+                    transforms,
+                    "transform",
+                    "T",
+                    NULL,
+                    "repeat:N, vmap:N, scan:N or constant:I=V before compiling; may be repeated"),
+    HSC_OPTION_LIST(run_args,
+                    options,
+                    "option",
+                    "NAME=VALUE",
+                    NULL,
+                    "an XLA compile option, for these compiles only; may be repeated"),
     HSC_OPTION_INT_FROM(
-        run_args, jobs, "jobs|j", "N", 1, 1, "devices that only compile, N at a time"),
+        run_args, jobs, "jobs|j", "N", 1, 1, "compile for up to N devices in parallel"),
     HSC_OPTION_STRING(
-        run_args, save, "save-outputs", "DIR", NULL, "write the outputs as files there"),
+        run_args, save, "save-outputs", "DIR", NULL, "write the outputs as files to DIR"),
     HSC_OPTION_DOUBLE(
-        run_args, limit_s, "limit", "S", 600, "seconds that a device gets for a step"),
+        run_args, limit_s, "limit", "S", 600, "time limit of each step on a device, in seconds"),
     HSC_OPTION_INT(run_args,
                    memory_mib,
                    "memory-limit",
                    "MIB",
                    0,
-                   "memory that a worker gets; 0: nine tenths of the machine's"),
+                   "memory limit of a worker; 0: nine tenths of the machine's memory"),
     HSC_OPTION_FLAG(
-        run_args, no_cache, "no-cache", "compile, whatever the cache of compiled programs holds"),
+        run_args, no_cache, "no-cache", "compile even if the program is in the compile cache"),
     HSC_OPTION_STRING(run_args,
                       store,
                       "store",
                       "FILE",
                       NULL,
                       "the result store; default: results.sqlite in the cache directory"),
-    HSC_OPTION_FLAG(run_args, no_store, "no-store", "do not keep the result"),
+    HSC_OPTION_FLAG(run_args, no_store, "no-store", "do not store the result"),
     HSC_OPTION_END,
 };
 
@@ -588,11 +586,9 @@ const hsc_command_body hsc_command_run = {
     .args_bytes = sizeof(run_args),
     .run = run,
     .description =
-        "Each device lives in a worker process of its own. Inputs depend on the seed alone, so "
-        "that devices, machines "
-        "and days can be compared. Exit code 1 when a "
-        "device fails or a comparison finds different numbers, 3 when not all of them could be "
-        "compared.",
+        "Each device runs in its own worker process. Inputs depend only on the seed, so results "
+        "can be compared across devices, machines and days. Exit code 1 when a device fails or a "
+        "comparison finds different numbers, 3 when not all of them could be compared.",
     .examples =
         "hloscope run model.hlo\nhloscope run model.hlo --compare reference\nhloscope run "
         "model.hlo --device "

@@ -18,13 +18,13 @@ static const hsc_option options[] = {
                    HSC_REQUIRED,
                    "a directory with results (JSON), captures (*.hsc), profiles (*.xplane.pb) and "
                    "dumps of compiles"),
-    HSC_OPTION_INT(serve_args, port, "port", "N", 0, "of 127.0.0.1; 0 is any free one"),
+    HSC_OPTION_INT(serve_args, port, "port", "N", 0, "port on 127.0.0.1; 0: any free one"),
     HSC_OPTION_INT(serve_args,
                    limit,
                    "limit",
                    "N",
                    2000,
-                   "rows of each table of a capture or profile at most; 0 is all"),
+                   "at most N rows of each table of a capture or profile; 0: all"),
     HSC_OPTION_END,
 };
 
@@ -76,9 +76,9 @@ const hsc_command_body hsc_command_serve = {
     .args_bytes = sizeof(serve_args),
     .run = run,
     .description =
-        "Lists what a directory holds and opens each in the page of `hloscope report`. The "
-        "timeline stays here: the page asks for what can be seen of the range that\n"
-        "is looked at, so a capture of any size opens. Answers on 127.0.0.1 only; the address that "
-        "is printed holds a token, without which nothing is answered.",
+        "Lists what a directory holds and opens each in the page of `hloscope report`. The page "
+        "fetches only the visible part of a timeline, so a capture of any size opens. Listens on "
+        "127.0.0.1 only; the printed address contains a token, without which every request is "
+        "refused.",
     .examples = "hloscope serve results\nhloscope serve . --port 8080",
 };

@@ -42,7 +42,7 @@ static const hsc_option options[] = {
         "unit",
         "UNIT",
         NULL,
-        "of the samples: s, ms, us, ns, bytes, or anything else as it is; default what names tell"),
+        "unit of the samples: s, ms, us, ns, bytes, or any other text; default: taken from names"),
     HSC_OPTION_STRING(stats_args,
                       baseline,
                       "baseline",
@@ -54,18 +54,24 @@ static const hsc_option options[] = {
                       "margin",
                       "PERCENT",
                       0,
-                      "the least difference that is claimed, and the widest that is \"same\"; 0 is "
-                      "what the machine's grade allows"),
+                      "smallest difference that is reported, and largest that counts as \"same\"; "
+                      "0: what the machine's grade allows"),
     HSC_OPTION_STRING(stats_args,
                       grade,
                       "grade",
                       "A-D",
                       NULL,
-                      "of the machine that was measured on, when the files do not say"),
-    HSC_OPTION_DOUBLE(stats_args, confidence, "confidence", "PERCENT", 95, "of intervals"),
-    HSC_OPTION_INT_FROM(stats_args, resamples, "resamples", "N", 100, 10000, "of the bootstrap"),
-    HSC_OPTION_INT(
-        stats_args, seed, "seed", "N", 1, "of the resamples: the same seed gives the same numbers"),
+                      "grade of the measured machine, if the files do not state it"),
+    HSC_OPTION_DOUBLE(
+        stats_args, confidence, "confidence", "PERCENT", 95, "confidence level of intervals"),
+    HSC_OPTION_INT_FROM(
+        stats_args, resamples, "resamples", "N", 100, 10000, "number of bootstrap resamples"),
+    HSC_OPTION_INT(stats_args,
+                   seed,
+                   "seed",
+                   "N",
+                   1,
+                   "seed for resampling: the same seed gives the same numbers"),
     HSC_OPTION_END,
 };
 
@@ -370,13 +376,13 @@ const hsc_command_body hsc_command_stats = {
     .args_bytes = sizeof(stats_args),
     .run = run,
     .description =
-        "Computes everything again from raw samples: median and interval, quantiles as far as the "
+        "Computes everything anew from raw samples: median and interval, quantiles as far as the "
         "number of samples permits, modes, change points, class\n"
         "(flat, warm-up, slow-down, no steady state, inconsistent), outliers with their causes. "
         "Two files are compared series by series, the second with the\n"
         "first; two series of one file likewise; --baseline chooses what all are compared with. A "
         "verdict is faster, slower, same, or cannot tell with the\n"
-        "number of runs that would tell.",
+        "number of runs that would decide.",
     .examples =
         "hloscope run model.hlo --format=json > run.json && hloscope stats run.json\nhloscope "
         "stats before.json after.json\n"

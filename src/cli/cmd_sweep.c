@@ -90,7 +90,7 @@ static const hsc_option options[] = {
                     "option",
                     "NAME=VALUE",
                     NULL,
-                    "a compile option of the device by XLA's name; may be given several times",
+                    "a compile option of the device; may be repeated",
                     .verbs = "plan"),
     HSC_OPTION_INT(sweep_args,
                    placebos,
@@ -102,7 +102,8 @@ static const hsc_option options[] = {
     HSC_OPTION_INT_FROM(
         sweep_args, repeats, "repeats", "N", 1, 1, "each task so often", .verbs = "plan"),
     HSC_OPTION_INT(sweep_args, series, "series", "N", 0, "run: timed runs", .verbs = "plan"),
-    HSC_OPTION_INT(sweep_args, seed, "seed", "N", 0, "of the inputs", .verbs = "plan"),
+    HSC_OPTION_INT(
+        sweep_args, seed, "seed", "N", 0, "seed for the generated inputs", .verbs = "plan"),
     HSC_OPTION_DOUBLE(
         sweep_args, limit_s, "limit", "S", 120, "seconds that a task gets", .verbs = "plan"),
     HSC_OPTION_STRING(sweep_args,

@@ -37,26 +37,22 @@ static const hsc_option options[] = {
                       "CONDITION",
                       NULL,
                       "only rows for which this SQL condition over the columns holds"),
-    HSC_OPTION_STRING(tables_args,
-                      sort,
-                      "sort",
-                      "COLUMNS",
-                      NULL,
-                      "in the order of these columns: \"total desc, name\""),
+    HSC_OPTION_STRING(
+        tables_args, sort, "sort", "COLUMNS", NULL, "sort by these columns: \"total desc, name\""),
     HSC_OPTION_STRING(tables_args,
                       sql,
                       "sql",
                       "QUERY",
                       NULL,
                       "any SELECT over the views as tables, instead of VIEW"),
-    HSC_OPTION_INT(tables_args, limit, "limit", "N", 0, "rows at most; 0 is all"),
+    HSC_OPTION_INT(tables_args, limit, "limit", "N", 0, "at most N rows; 0: all"),
     HSC_OPTION_STRING(tables_args,
                       program,
                       "program",
                       "NAME",
                       NULL,
                       "profiles: only operators of this program, by name or number"),
-    HSC_OPTION_FLAG(tables_args, by_device, "by-device", "profiles: a row for each device"),
+    HSC_OPTION_FLAG(tables_args, by_device, "by-device", "profiles: one row per device"),
     HSC_OPTION_FLAG(
         tables_args,
         open_fusions,
@@ -186,12 +182,12 @@ const hsc_command_body hsc_command_tables = {
     .args_bytes = sizeof(tables_args),
     .run = run,
     .description =
-        "Reads a capture that `hloscope trace` or a program with HLOSCOPE_OUTPUT_PATH made, also "
-        "one whose program runs still or was killed; or a profile of\n"
+        "Reads a capture that `hloscope trace` or a program with HLOSCOPE_OUTPUT_PATH made, even "
+        "if the program is still running or was killed; or a profile of\n"
         "JAX, PyTorch/XLA or any other writer of XSpace. Without VIEW it prints the summary of a "
         "capture, the HLO operators of a profile. A percentile is\n"
         "printed only where the samples allow it. Several views are printed one after the other; "
-        "with --format=json each is a document of its own.\n"
+        "with --format=json each is a separate document.\n"
         "In SQL the views are tables (host_operators for host-operators); a column whose name has "
         "a space or a dot is in double quotes. Durations are nanoseconds.",
     .examples =

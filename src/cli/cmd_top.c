@@ -21,19 +21,16 @@ static const hsc_option options[] = {
                    "CAPTURE|PID",
                    HSC_REQUIRED,
                    "a capture that is being recorded, or the process that records it"),
-    HSC_OPTION_DOUBLE(top_args, interval, "interval", "SECONDS", 1, "time between two looks"),
-    HSC_OPTION_DOUBLE(top_args,
-                      window,
-                      "window",
-                      "SECONDS",
-                      5,
-                      "the rates and percentiles are of this much time before now"),
-    HSC_OPTION_INT(top_args,
-                   count,
-                   "count|n",
-                   "N",
-                   0,
-                   "looks, then end; 0: until the program ends or Ctrl-C on a terminal, else one"),
+    HSC_OPTION_DOUBLE(top_args, interval, "interval", "SECONDS", 1, "time between two updates"),
+    HSC_OPTION_DOUBLE(
+        top_args, window, "window", "SECONDS", 5, "rates and percentiles cover the last SECONDS"),
+    HSC_OPTION_INT(
+        top_args,
+        count,
+        "count|n",
+        "N",
+        0,
+        "stop after N updates; 0: on a terminal until the program ends or Ctrl-C, else one"),
     HSC_OPTION_END,
 };
 
@@ -116,8 +113,8 @@ const hsc_command_body hsc_command_top = {
     .args_bytes = sizeof(top_args),
     .run = run,
     .description =
-        "The program is not stopped or slowed: what it records is read while it writes. Where "
-        "there is no terminal one look is printed.",
+        "The program is not stopped or slowed: its recording is read while it is written. Without "
+        "a terminal, one snapshot is printed.",
     .examples =
         "hloscope top run.hsc\nhloscope top 4711\nhloscope top run.hsc --count=60 --format=jsonl > "
         "minute.jsonl",

@@ -18,22 +18,32 @@ typedef struct versions_args {
 
 static const hsc_option options[] = {
     HSC_POSITIONAL(versions_args, program, "PROGRAM", HSC_REQUIRED, "HLO, StableHLO, gzipped too"),
-    HSC_OPTION_STRING(versions_args,
-                      of,
-                      "of",
-                      "PACKAGE",
-                      NULL,
-                      "whose releases: jaxlib, jax-cuda12-pjrt, libtpu; default: the device's"),
-    HSC_OPTION_STRING(versions_args,
-                      device,
-                      "device|d",
-                      "DEVICE",
-                      NULL,
-                      "without a release: xla-cpu, cuda:h100, tpu:v5e; default: the package's"),
     HSC_OPTION_STRING(
-        versions_args, from, "from", "VERSION", NULL, "one end; default: the oldest that there is"),
+        versions_args,
+        of,
+        "of",
+        "PACKAGE",
+        NULL,
+        "package whose releases are tried: jaxlib, jax-cuda12-pjrt, libtpu; default: the device's"),
     HSC_OPTION_STRING(
-        versions_args, to, "to", "VERSION", NULL, "the other end; default: the newest"),
+        versions_args,
+        device,
+        "device|d",
+        "DEVICE",
+        NULL,
+        "device, without a release: xla-cpu, cuda:h100, tpu:v5e; default: the package's"),
+    HSC_OPTION_STRING(versions_args,
+                      from,
+                      "from",
+                      "VERSION",
+                      NULL,
+                      "first release of the range; default: the oldest available"),
+    HSC_OPTION_STRING(versions_args,
+                      to,
+                      "to",
+                      "VERSION",
+                      NULL,
+                      "last release of the range; default: the newest available"),
     HSC_OPTION_STRING(versions_args,
                       symptom,
                       "symptom|s",
@@ -46,11 +56,13 @@ static const hsc_option options[] = {
                     "option",
                     "NAME=VALUE",
                     NULL,
-                    "a compile option by XLA's name; may be given several times"),
-    HSC_OPTION_FLAG(versions_args, all, "all|a", "try every release, not only those that matter"),
+                    "an XLA compile option; may be repeated"),
+    HSC_OPTION_FLAG(
+        versions_args, all, "all|a", "try every release, not only those needed to find the change"),
     HSC_OPTION_INT(versions_args, most, "most", "N", 0, "try at most N releases; 0: no limit"),
-    HSC_OPTION_INT(versions_args, seed, "seed", "N", 0, "of the inputs"),
-    HSC_OPTION_DOUBLE(versions_args, limit_s, "limit", "S", 60, "seconds that each job gets"),
+    HSC_OPTION_INT(versions_args, seed, "seed", "N", 0, "seed for the generated inputs"),
+    HSC_OPTION_DOUBLE(
+        versions_args, limit_s, "limit", "S", 60, "time limit of each job, in seconds"),
     HSC_OPTION_END,
 };
 
@@ -178,12 +190,10 @@ const hsc_command_body hsc_command_versions = {
     .args_bytes = sizeof(versions_args),
     .run = run,
     .description =
-        "Tries releases of a compiler on a program, each in a Python environment of its own that "
-        "is "
-        "made from wheels and kept: the two ends first, then the\n"
-        "middle between two that differ, until neighbours are left; then what the two make of the "
-        "program, and which options bring the old behaviour back.\n"
-        "Exit code 1: there is a change.",
+        "Tries releases of a compiler on a program, each in its own Python environment, which is "
+        "made from wheels and kept: first the two ends of the range, then a bisection down to two "
+        "neighbours that differ; then shows what each makes of the program, and which options "
+        "restore the old behaviour.\nExit code 1: there is a change.",
     .examples =
         "hloscope versions model.mlir --of jaxlib --from 0.7.0 --to 0.10.2\n"
         "hloscope versions model.mlir --of jaxlib --symptom wrong\n"

@@ -38,8 +38,8 @@ static const hsc_option options[] = {
         "log",
         "FILE",
         NULL,
-        "watch a log in place of a command, as it grows and is rotated; - for standard input"),
-    HSC_OPTION_FLAG(watch_args, once, "once", "with --log: to its end, then stop"),
+        "watch a log instead of a command, as it grows and is rotated; - for standard input"),
+    HSC_OPTION_FLAG(watch_args, once, "once", "with --log: stop at its end"),
     HSC_OPTION_LIST(watch_args,
                     rules,
                     "rule|r",
@@ -58,7 +58,7 @@ static const hsc_option options[] = {
                       "run",
                       "COMMAND",
                       NULL,
-                      "run this by sh for each alert; HLOSCOPE_ALERT holds it as JSON"),
+                      "shell command to run for each alert; HLOSCOPE_ALERT holds it as JSON"),
     HSC_OPTION_STRING(watch_args, webhook, "webhook", "URL", NULL, "post each alert there as JSON"),
     HSC_OPTION_STRING(
         watch_args,
@@ -66,22 +66,20 @@ static const hsc_option options[] = {
         "prometheus",
         "FILE",
         NULL,
-        "keep counters there for the text-file collector of Prometheus' node exporter"),
-    HSC_OPTION_STRING(
-        watch_args,
-        name,
-        "name",
-        "JOB",
-        NULL,
-        "what the job is called in alerts and counters; default: the command or the log"),
+        "write counters to FILE for the text-file collector of Prometheus' node exporter"),
+    HSC_OPTION_STRING(watch_args,
+                      name,
+                      "name",
+                      "JOB",
+                      NULL,
+                      "name of the job in alerts and counters; default: the command or the log"),
     HSC_OPTION_FLAG(watch_args, stop, "stop", "end the command at the first alert"),
-    HSC_OPTION_INT(
-        watch_args,
-        retries,
-        "retry",
-        "N",
-        0,
-        "run the command again, at most so often, when it failed with an error that may go away"),
+    HSC_OPTION_INT(watch_args,
+                   retries,
+                   "retry",
+                   "N",
+                   0,
+                   "run the command again up to N times when it failed with a transient error"),
     HSC_OPTION_DOUBLE(watch_args,
                       retry_wait_s,
                       "retry-wait",
@@ -412,8 +410,8 @@ const hsc_command_body hsc_command_watch = {
     .description =
         "Runs a command, or follows a log, and raises an alert when a rule fires: a line on "
         "stderr, a line of JSON, a command, a webhook. Counters go to\n"
-        "a file that Prometheus' node exporter reads. A command that failed with an error that may "
-        "go away is run again, a bounded number of times.\n"
+        "a file that Prometheus' node exporter reads. A command that failed with a transient error "
+        "is run again, a bounded number of times.\n"
         "The exit code is the command's; where that is 0 and there was an alert, 1.",
     .examples =
         "hloscope watch -- python train.py\nhloscope watch --rule "

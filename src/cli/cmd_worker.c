@@ -34,9 +34,7 @@ const hsc_command_body hsc_command_worker = {
     .run = run,
     .description =
         "Reads one JSON job per line on standard input and writes one JSON answer per line to "
-        "descriptor 3, or to "
-        "standard output when descriptor 3 is not open. "
-        "hloscope starts workers by itself; by hand it is for looking at the protocol "
-        "(docs/formats/worker.md).",
+        "descriptor 3, or to standard output when descriptor 3 is not open. hloscope starts "
+        "workers itself; run one by hand to explore the protocol (docs/formats/worker.md).",
     .examples = "echo '{\"id\": 1, \"job\": \"hello\"}' | hloscope worker",
 };

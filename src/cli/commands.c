@@ -68,7 +68,7 @@ static const char *const format_choices[] = {"text", "json",    "jsonl", "markdo
                                              "csv",  "parquet", NULL};
 
 const hsc_option hsc_common_options[] = {
-    HSC_OPTION_CHOICE(hsc_common_args, format, "format", format_choices, -1, "how to print"),
+    HSC_OPTION_CHOICE(hsc_common_args, format, "format", format_choices, -1, "output format"),
     HSC_OPTION_CHOICE(hsc_common_args,
                       color,
                       "color",
@@ -76,6 +76,6 @@ const hsc_option hsc_common_options[] = {
                       0,
                       "colours; auto: on a terminal, unless NO_COLOR is set"),
     HSC_OPTION_FLAG(hsc_common_args, quiet, "quiet|q", "no progress on stderr"),
-    HSC_OPTION_FLAG(hsc_common_args, help, "help|h", "this text"),
+    HSC_OPTION_FLAG(hsc_common_args, help, "help|h", "show this help"),
     HSC_OPTION_END,
 };

@@ -43,9 +43,8 @@ void hsc_help_overview(const hsc_text_style *style, hsc_bytes *out) {
   hsc_bytes_append_char(out, '\n');
   hsc_text_wrap(
       "hloscope help COMMAND (or hloscope COMMAND --help) shows its options, hloscope help "
-      "environment the variables. Exit codes: 0 done, 1 "
-      "failed, 2 usage, 3 not supported here. Data goes to stdout, talk and "
-      "progress to stderr.",
+      "environment the variables. Exit codes: 0 done, 1 failed, 2 usage, 3 not supported here. "
+      "Data goes to stdout, messages and progress to stderr.",
       0, style->width > 40 ? width_of(style) : 110, out);
 }
 

@@ -5,7 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-size_t hsc_cli_column(const hsc_table *table, const char *name) {
+// The column of that name, or SIZE_MAX.
+static size_t cli_column(const hsc_table *table, const char *name) {
   for (size_t i = 0; i < hsc_table_column_count(table); i++)
     if (!strcmp(hsc_table_column_name(table, i), name))
       return i;
@@ -13,7 +14,7 @@ size_t hsc_cli_column(const hsc_table *table, const char *name) {
 }
 
 static const hsc_cell *cell_of(const hsc_table *table, size_t row, const char *name) {
-  size_t column = hsc_cli_column(table, name);
+  size_t column = cli_column(table, name);
   return column == SIZE_MAX ? NULL : hsc_table_cell(table, row, column);
 }
 
@@ -87,14 +88,14 @@ hsc_status *hsc_cli_pick_columns(const hsc_table *from,
   if (by)
     qsort(order, count, sizeof *order, by_rank);
   for (size_t i = 0; i < column_count; i++) {
-    size_t column = hsc_cli_column(from, columns[i].from);
+    size_t column = cli_column(from, columns[i].from);
     if (column != SIZE_MAX)
       hsc_table_column(table, columns[i].heading, hsc_table_column_unit(from, column));
   }
   for (size_t r = 0; r < count && (!rows || r < rows); r++) {
     hsc_table_row(table);
     for (size_t i = 0; i < column_count; i++) {
-      size_t column = hsc_cli_column(from, columns[i].from);
+      size_t column = cli_column(from, columns[i].from);
       if (column != SIZE_MAX)
         copy_cell(table, hsc_table_cell(from, order[r].row, column));
     }

@@ -8,8 +8,6 @@ typedef struct hsc_cli_pick {
   const char *heading, *from;
 } hsc_cli_pick;
 
-// The column of that name, or SIZE_MAX.
-size_t hsc_cli_column(const hsc_table *table, const char *name);
 // The cell as a number; NaN where it is missing or is a text, or where there is no such column.
 double hsc_cli_number(const hsc_table *table, size_t row, const char *column);
 // The cell as a text; NULL likewise.

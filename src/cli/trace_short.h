@@ -5,6 +5,6 @@
 #include "cli/command.h"
 #include "trace/capture.h"
 
-// Prints it, sentences first; every number in a sentence stands in a table below it.
+// Prints it, sentences first; every number in a sentence is in a table below it.
 // Errors: RESOURCE_EXHAUSTED.
 HSC_MUST_USE hsc_status *hsc_cli_trace_short(const hsc_capture *capture, hsc_cli *cli);

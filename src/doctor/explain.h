@@ -21,5 +21,3 @@ void hsc_entry_json(const hsc_entry *entry, hsc_json *json);
 // What a person needs on the spot: meaning, whether it matters, what to do, where it was discussed.
 // Each line is indented.
 void hsc_entry_advice(const hsc_entry *entry, const hsc_text_style *style, hsc_bytes *out);
-// "error", "warning", "info", coloured where the style has colours and padded to seven columns.
-void hsc_severity_text(hsc_severity severity, const hsc_text_style *style, hsc_bytes *out);

@@ -21,7 +21,8 @@ static const char *plain(const hsc_text_style *style) {
   return style->color ? "\x1b[0m" : "";
 }
 
-void hsc_severity_text(hsc_severity severity, const hsc_text_style *style, hsc_bytes *out) {
+// "error", "warning", "info", coloured where the style has colours and padded to seven columns.
+static void severity_text(hsc_severity severity, const hsc_text_style *style, hsc_bytes *out) {
   static const char *const colors[] = {"\x1b[36m", "\x1b[33m", "\x1b[31m"};
   hsc_bytes_printf(out, "%s%-7s%s", style->color ? colors[severity] : "",
                    hsc_severity_name(severity), plain(style));
@@ -70,7 +71,7 @@ static void list_row(const char *name,
 }
 
 void hsc_entry_text(const hsc_entry *entry, const hsc_text_style *style, hsc_bytes *out) {
-  hsc_severity_text(entry->severity, style, out);
+  severity_text(entry->severity, style, out);
   hsc_bytes_printf(out, " %s%s%s  [%s]\n", bold(style), entry->title, plain(style), entry->id);
   list_row("systems", entry->systems, style, out);
   list_row("since", entry->since, style, out);
@@ -100,7 +101,7 @@ void hsc_entry_text(const hsc_entry *entry, const hsc_text_style *style, hsc_byt
 }
 
 static void finding_text(const hsc_finding *finding, const hsc_text_style *style, hsc_bytes *out) {
-  hsc_severity_text(finding->entry->severity, style, out);
+  severity_text(finding->entry->severity, style, out);
   hsc_bytes_printf(out, " %s%s%s  [%s]", bold(style), finding->entry->title, plain(style),
                    finding->entry->id);
   if (finding->count > 1)

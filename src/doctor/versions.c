@@ -60,6 +60,8 @@ static item *find(const hsc_versions *versions, const char *name) {
   return NULL;
 }
 
+static int version_compare(const char *a, const char *b, int places);
+
 hsc_status *hsc_versions_add(hsc_versions *versions,
                              hsc_view package,
                              hsc_view version,
@@ -98,7 +100,7 @@ hsc_status *hsc_versions_add(hsc_versions *versions,
   } else if (known->source > source) {
     return NULL;
   } else if (known->source == source) {
-    if (hsc_version_compare(known->version, text, 0) != 0)
+    if (version_compare(known->version, text, 0) != 0)
       known->several = true;
     return NULL;
   }
@@ -152,7 +154,9 @@ static int places_of(const char *version) {
   return places;
 }
 
-int hsc_version_compare(const char *a, const char *b, int places) {
+// -1, 0, 1 as pip compares release numbers; with `places` > 0 only so many of them: 2.8.1 is 2.8 in
+// two places.
+static int version_compare(const char *a, const char *b, int places) {
   if (places <= 0)
     return hsc__version_compare(a, b);
   for (int i = 0; i < places; i++) {
@@ -182,7 +186,7 @@ static const char *excluded_by(const hsc_versions *versions,
     const char *here = hsc_versions_get(versions, name);
     if (!here)
       continue;
-    int order = hsc_version_compare(here, space + 1, places_of(space + 1));
+    int order = version_compare(here, space + 1, places_of(space + 1));
     if (is_since ? order >= 0 : order <= 0)
       continue;
     const char *text = arena ? hsc_arena_printf(arena, "%s %s, and %s is %s here",

@@ -49,8 +49,5 @@ const char *hsc_versions_get(const hsc_versions *versions, const char *package);
 const char *hsc_versions_exclude(const hsc_versions *versions,
                                  const hsc_entry *entry,
                                  hsc_arena *arena);
-// -1, 0, 1 as pip compares release numbers; with `places` > 0 only so many of them: 2.8.1 is 2.8 in
-// two places.
-int hsc_version_compare(const char *a, const char *b, int places);
 // Whether the text is "PACKAGE VERSION", as `since` and `until` hold them.
 bool hsc_is_package_version(const char *text);

@@ -47,7 +47,7 @@ void hsc__tracer_drop(const tracer *t, PJRT_Error *error) {
         .struct_size = PJRT_Error_Destroy_Args_STRUCT_SIZE, .error = error});
 }
 
-void hsc__tracer_error_attrs(const tracer *t, PJRT_Error *error, hsc_trace_attr out[2]) {
+static void error_attrs(const tracer *t, PJRT_Error *error, hsc_trace_attr out[2]) {
   PJRT_Error_Message_Args message = {.struct_size = PJRT_Error_Message_Args_STRUCT_SIZE,
                                      .error = error};
   t->real->PJRT_Error_Message(&message);
@@ -63,7 +63,7 @@ static PJRT_Error *end(
     const tracer *t, uint64_t span, PJRT_Error *error, hsc_trace_attr *attrs, int count) {
   hsc_trace_attr failed[2];
   if (span && error) {
-    hsc__tracer_error_attrs(t, error, failed);
+    error_attrs(t, error, failed);
     attrs = failed;
     count = 2;
   }
@@ -155,7 +155,7 @@ static void pending_done(PJRT_Error *error, void *user) {
   hsc_trace_attr attrs[4] = {p->attrs[0], p->attrs[1]};
   int count = p->attr_count;
   if (error) {
-    hsc__tracer_error_attrs(p->t, error, attrs + count);
+    error_attrs(p->t, error, attrs + count);
     count += 2;
   }
   hsc_span_complete(recorder, p->category, p->name, p->track, p->begin_ticks, hsc_trace_ticks(),
@@ -316,7 +316,7 @@ static PJRT_Error *trace_PJRT_LoadedExecutable_Execute(tracer *t,
     device_bytes = (uint64_t)hsc__tracer_device_bytes();
   }
   if (error) {
-    hsc__tracer_error_attrs(t, error, attrs + count);
+    error_attrs(t, error, attrs + count);
     count += 2;
   }
   if (run.span)

@@ -84,7 +84,6 @@ static inline hsc_trace_attr hsc__attr_string(uint32_t key, uint32_t string) {
 // The number of at most 511 bytes at `text`.
 uint32_t hsc__tracer_intern(const char *text, size_t size);
 // Two attributes: text and code of the error, which stays the caller's.
-void hsc__tracer_error_attrs(const hsc__tracer *t, PJRT_Error *error, hsc_trace_attr out[2]);
 void hsc__tracer_drop(const hsc__tracer *t, PJRT_Error *error);  // NULL is fine
 
 // ---- tracer_objects.c: what is known about the plugin's objects, by their addresses; any thread,

@@ -61,7 +61,7 @@ void hsc__event_release(PJRT_Event *event) {
   hsc_free(event);
 }
 
-bool hsc__event_is_ready(PJRT_Event *event) {
+static bool event_is_ready(PJRT_Event *event) {
   return atomic_load_explicit(&event->ready, memory_order_acquire);
 }
 
@@ -98,7 +98,7 @@ void hsc__event_set(PJRT_Event *event, int code, const char *text, size_t size) 
 PJRT_Error *hsc__event_wait(PJRT_Event *event) {
   if (event->immortal)
     return NULL;
-  if (!hsc__event_is_ready(event)) {
+  if (!event_is_ready(event)) {
     pthread_mutex_lock(&event->lock);
     while (!event->ready)
       pthread_cond_wait(&event->changed, &event->lock);
@@ -117,13 +117,13 @@ HSC_ENTRY(PJRT_Event_Destroy) {
 
 HSC_ENTRY(PJRT_Event_IsReady) {
   HSC_CHECK_ARGS(PJRT_Event_IsReady, is_ready);
-  args->is_ready = hsc__event_is_ready(args->event);
+  args->is_ready = event_is_ready(args->event);
   return NULL;
 }
 
 HSC_ENTRY(PJRT_Event_Error) {
   HSC_CHECK_ARGS(PJRT_Event_Error, event);
-  if (!hsc__event_is_ready(args->event))
+  if (!event_is_ready(args->event))
     return hsc__error_of(HSC_ERR(FAILED_PRECONDITION, "PJRT_Event_Error: the event is not ready"));
   return result(args->event);
 }
@@ -136,7 +136,7 @@ HSC_ENTRY(PJRT_Event_Await) {
 HSC_ENTRY(PJRT_Event_OnReady) {
   HSC_CHECK_ARGS(PJRT_Event_OnReady, user_arg);
   PJRT_Event *event = args->event;
-  if (!hsc__event_is_ready(event)) {
+  if (!event_is_ready(event)) {
     callback *c = hsc_alloc(sizeof *c);
     if (!c)
       return hsc__error_of(hsc_status_out_of_memory());
@@ -163,7 +163,7 @@ HSC_ENTRY(PJRT_Event_Create) {
 
 HSC_ENTRY(PJRT_Event_Set) {
   HSC_CHECK_ARGS(PJRT_Event_Set, error_message_size);
-  if (hsc__event_is_ready(args->event))
+  if (event_is_ready(args->event))
     return hsc__error_of(HSC_ERR(FAILED_PRECONDITION, "PJRT_Event_Set: the event is set already"));
   hsc__event_set(args->event, args->error_code, args->error_message, args->error_message_size);
   return NULL;

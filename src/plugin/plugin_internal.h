@@ -57,7 +57,6 @@ PJRT_Event *hsc__event_retain(PJRT_Event *event);
 void hsc__event_release(PJRT_Event *event);
 // code 0 = fine; the first one counts; calls the callbacks
 void hsc__event_set(PJRT_Event *event, int code, const char *text, size_t size);
-bool hsc__event_is_ready(PJRT_Event *event);
 // blocks; the event's error, a new object
 PJRT_Error *hsc__event_wait(PJRT_Event *event);
 
@@ -270,10 +269,6 @@ hsc_status *hsc__host_strides(const PJRT_Buffer_MemoryLayout *layout,
                               int rank,
                               size_t element_bytes,
                               int64_t *out_strides);
-bool hsc__strides_are_dense(const int64_t *strides,
-                            const int64_t *dims,
-                            int rank,
-                            size_t element_bytes);
 // Copies an array between two strided arrangements; element_bytes 1, 2, 4, 8 or 16. Strides may be
 // negative.
 void hsc__host_copy_strided(void *to,

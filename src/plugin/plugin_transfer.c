@@ -41,6 +41,11 @@ static hsc_status *order_of_strides(const int64_t *strides,
                    "a device layout of byte strides with gaps: not supported: buffers are dense");
 }
 
+static bool strides_are_dense(const int64_t *strides,
+                              const int64_t *dims,
+                              int rank,
+                              size_t element_bytes);
+
 hsc_status *hsc__device_layout(const PJRT_Buffer_MemoryLayout *layout,
                                const int64_t *dims,
                                size_t rank,
@@ -56,7 +61,7 @@ hsc_status *hsc__device_layout(const PJRT_Buffer_MemoryLayout *layout,
     if (layout->strides.num_byte_strides != rank)
       return HSC_ERR(INVALID_ARGUMENT, "%zu byte strides for an array of rank %zu",
                      layout->strides.num_byte_strides, rank);
-    if (hsc__strides_are_dense(layout->strides.byte_strides, dims, (int)rank, element_bytes))
+    if (strides_are_dense(layout->strides.byte_strides, dims, (int)rank, element_bytes))
       return NULL;
     HSC_TRY(order_of_strides(layout->strides.byte_strides, dims, rank, element_bytes, order));
     return hsc__layout_get(order, (int)rank, out_layout);
@@ -120,10 +125,10 @@ hsc_status *hsc__host_strides(const PJRT_Buffer_MemoryLayout *layout,
   return NULL;
 }
 
-bool hsc__strides_are_dense(const int64_t *strides,
-                            const int64_t *dims,
-                            int rank,
-                            size_t element_bytes) {
+static bool strides_are_dense(const int64_t *strides,
+                              const int64_t *dims,
+                              int rank,
+                              size_t element_bytes) {
   int64_t stride = (int64_t)element_bytes;
   for (int i = rank - 1; i >= 0; i--) {
     if (dims[i] == 0)

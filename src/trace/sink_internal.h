@@ -17,8 +17,6 @@ HSC_MUST_USE hsc_status *hsc__sink_flush(hsc__sink_stream *stream, bool all);
 // "span", "open", "instant", "counter", ...
 const char *hsc__kind_text(const hsc_event *event);
 double hsc__counter_value(const hsc_event *event);
-// "bytes=12 name=x", the value of a counter included.
-void hsc__attributes_text(const hsc_capture *capture, const hsc_event *event, hsc_bytes *out);
 
 void hsc__json_text(hsc_bytes *out, const char *text);  // as a JSON string
 void hsc__put_uint(hsc_bytes *out, uint64_t value);     // in decimal digits

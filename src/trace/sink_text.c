@@ -4,7 +4,8 @@
 #include "base/text/text.h"
 #include "trace/sink_internal.h"
 
-void hsc__attributes_text(const hsc_capture *capture, const hsc_event *e, hsc_bytes *out) {
+// "bytes=12 name=x", the value of a counter included.
+static void attributes_text(const hsc_capture *capture, const hsc_event *e, hsc_bytes *out) {
   hsc_event_attrs_text(capture, e, out);
   if (e->kind == HSC_RECORD_COUNTER) {
     char number[32];
@@ -27,7 +28,7 @@ hsc_status *hsc__sink_raw(hsc__sink_stream *stream) {
     hsc_bytes_printf(out, " %-8s %-8s %*s%s ", hsc__kind_text(e),
                      hsc_capture_category_text(capture, e->category),
                      2 * (e->depth < 20 ? e->depth : 20), "", e->name);
-    hsc__attributes_text(capture, e, out);
+    attributes_text(capture, e, out);
     hsc_bytes_append_char(out, '\n');
     HSC_TRY(hsc__sink_flush(stream, false));
   }
@@ -70,7 +71,7 @@ hsc_status *hsc__sink_csv(hsc__sink_stream *stream) {
     field(out, e->name);
     hsc_bytes_printf(out, ",%" PRIu64 ",%" PRIu64 ",%d,", e->span, e->parent, e->depth);
     hsc_bytes_reset(&attrs);
-    hsc__attributes_text(capture, e, &attrs);
+    attributes_text(capture, e, &attrs);
     field(out, hsc_bytes_text(&attrs));
     hsc_bytes_append_text(out, "\r\n");
     status = hsc__sink_flush(stream, false);

@@ -139,7 +139,6 @@ HSC_MUST_USE hsc_status *hsc__vmap_computation(hsc__vmap *cx,
                                                hsc_computation **out_computation,
                                                bool *out_flags);
 // Whether a computation, or what it calls, draws random numbers.
-bool hsc__vmap_is_random(const hsc_computation *computation);
 bool hsc__vmap_op_is_random(hsc_op op);
 
 // Helpers for rules.

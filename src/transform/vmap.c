@@ -114,12 +114,12 @@ bool hsc__vmap_op_is_random(hsc_op op) {
          op == HSC_OP_RNG_GET_AND_UPDATE_STATE;
 }
 
-bool hsc__vmap_is_random(const hsc_computation *computation) {
+static bool is_random(const hsc_computation *computation) {
   for (const hsc_instr *instr = computation->first; instr; instr = instr->next) {
     if (hsc__vmap_op_is_random(instr->op))
       return true;
     for (int i = 0; i < instr->called_count; i++)
-      if (hsc__vmap_is_random(instr->called[i]))
+      if (is_random(instr->called[i]))
         return true;
   }
   return false;
@@ -129,7 +129,7 @@ static bool calls_random(const hsc_instr *instr) {
   if (hsc__vmap_op_is_random(instr->op))
     return true;
   for (int i = 0; i < instr->called_count; i++)
-    if (hsc__vmap_is_random(instr->called[i]))
+    if (is_random(instr->called[i]))
       return true;
   return false;
 }
@@ -279,7 +279,7 @@ hsc_status *hsc__vmap_computation(hsc__vmap *cx,
   for (int i = 0; i < computation->parameter_count; i++)
     in_count += hsc_shape_leaf_count(&computation->parameters[i]->shape);
   // Nothing batched in, nothing wanted batched out, nothing random: the computation itself.
-  bool any = hsc__vmap_is_random(computation);
+  bool any = is_random(computation);
   for (int i = 0; i < in_count; i++)
     any |= in[i];
   for (int i = 0; at_least && i < out_count; i++)

@@ -74,7 +74,6 @@ struct hsc_profile {
 };
 
 // What a space is distinguished by where a profile has several; in the profile's arena.
-const char *hsc__space_label(const hsc_profile *profile, const hsc_xspace *space);
 const char *hsc__space_stem(const hsc_xspace *space, hsc_arena *arena);  // its file's name
 
 static inline int64_t hsc__sat_add(int64_t a, int64_t b) {

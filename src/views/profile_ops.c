@@ -70,7 +70,7 @@ const char *hsc__space_stem(const hsc_xspace *space, hsc_arena *arena) {
 
 // Which of several files an event is of: the host, where they are of as many hosts; else the file,
 // which is named after its process.
-const char *hsc__space_label(const hsc_profile *profile, const hsc_xspace *space) {
+static const char *space_label(const hsc_profile *profile, const hsc_xspace *space) {
   bool alone = space->hostname_count > 0;
   for (size_t i = 0; i < profile->spaces.count && alone; i++) {
     const hsc_xspace *other = profile->spaces.items[i];
@@ -107,7 +107,7 @@ static bool add_device_of(walk *w, int64_t ordinal) {
   }
   const char *text = hsc_arena_strndup(profile->arena, name.data, name.size);
   if (profile->spaces.count > 1 && text)
-    text = hsc_arena_printf(profile->arena, "%s/%s", hsc__space_label(profile, w->space), text);
+    text = hsc_arena_printf(profile->arena, "%s/%s", space_label(profile, w->space), text);
   const char *type = "";
   if (hsc_xstat_find(w->plane->message, HSC_XPLANE_STATS,
                      hsc_xplane_stat_id(w->plane, "device_type_string"), &stat)) {

@@ -187,7 +187,7 @@ def views(run, inputs, directory, root):
     page, reference = f"{directory}/views.html", os.path.join(root, "tests/browser/layout.json")
     run(*[path for path in inputs if not path.endswith(".hsc")], "-o", page, "--title", "views")
     seen = chromium(page, LAYOUT, waits=True)
-    names = ("each view looks as it did", "nothing is wider than the page", "what can be used has a name", "texts stand out in both schemes")
+    names = ("each view looks as it did", "nothing is wider than the page", "what can be used has a name", "texts are out in both schemes")
     if seen is None:
         for name in names:
             skip(name, "no Chromium here")

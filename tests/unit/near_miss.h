@@ -10,7 +10,7 @@
 typedef void (*near_miss_visit)(void *context, const char *text, const char *change);
 
 // Calls `visit` with each near miss of the module `text`, from the byte `from` on (what is
-// before is left as it is): every number one more and one less, numbers that stand side by side
+// before is left as it is): every number one more and one less, numbers that are side by side
 // swapped and moved together, constants that are 0, -0, 1, nan and the like, every operation
 // another one of its kind, every comparison another, every operand another value, every dimension
 // another size, all values of a type another type. Most are programs, some are not: the caller

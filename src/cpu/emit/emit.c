@@ -56,7 +56,9 @@ const hsc_instr *hsc_kernel_product(const hsc_instr *instr) {
   return product;
 }
 
-bool hsc_kernel_can_emit(const hsc_instr *instr) {
+// True when every operation and type of the instruction can be emitted; of an output fusion, every
+// one but the product.
+static bool kernel_can_emit(const hsc_instr *instr) {
   if (!fits_buffers(instr))
     return false;
   const hsc_instr *roots[HSC_KERNEL_MAX_BUFFERS];
@@ -145,7 +147,7 @@ hsc_status *hsc_kernel_plan_try(const hsc_instr *instr,
                                 hsc_kernel_plan *out_plan,
                                 uint64_t *in_place,
                                 bool *out_fits) {
-  *out_fits = instr->op == HSC_OP_WHILE || hsc_kernel_can_emit(instr);
+  *out_fits = instr->op == HSC_OP_WHILE || kernel_can_emit(instr);
   if (!*out_fits)
     return NULL;
   hsc_status *status = hsc_kernel_plan_make(instr, isa, out_plan, in_place);

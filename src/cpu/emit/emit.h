@@ -56,9 +56,6 @@ typedef struct hsc_kernel_plan {
 
 // The dot or convolution of an output fusion; NULL when `instr` is not one with exactly one.
 const hsc_instr *hsc_kernel_product(const hsc_instr *instr);
-// True when every operation and type of the instruction can be emitted; of an output fusion, every
-// one but the product.
-bool hsc_kernel_can_emit(const hsc_instr *instr);
 // Analyses `instr` for a machine. in_place[o] ([outputs]) gets a bit for each of the first 64
 // inputs that output o may overwrite.
 // Errors: UNIMPLEMENTED for indices that are too intricate.

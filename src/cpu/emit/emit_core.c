@@ -77,7 +77,7 @@ hsc_lv hsc__emit_real_like(hsc_emitter *e, LLVMTypeRef type, double value, bool 
   return vector ? constant_lanes(e, constant) : constant;
 }
 
-hsc_lv hsc__emit_splat(hsc_emitter *e, hsc_lv scalar, int level) {
+static hsc_lv splat(hsc_emitter *e, hsc_lv scalar, int level) {
   for (int i = 0; i < e->splat_count; i++)
     if (e->splats[i].base == scalar)
       return e->splats[i].address;
@@ -96,9 +96,9 @@ hsc_lv hsc__emit_splat(hsc_emitter *e, hsc_lv scalar, int level) {
 hsc_emit_value hsc__emit_widen(hsc_emitter *e, hsc_emit_value value) {
   if (value.vector || e->lanes == 1)
     return value;
-  value.v = hsc__emit_splat(e, value.v, value.level);
+  value.v = splat(e, value.v, value.level);
   if (value.im)
-    value.im = hsc__emit_splat(e, value.im, value.level);
+    value.im = splat(e, value.im, value.level);
   value.vector = true;
   return value;
 }
@@ -125,7 +125,7 @@ int32_t hsc__emit_add_symbol(hsc_emitter *e,
   return number;
 }
 
-bool hsc__emit_varies(const hsc_emitter *e, const hsc_affine *a) {
+static bool varies(const hsc_emitter *e, const hsc_affine *a) {
   if (e->analysing || e->vector_loop < 0)
     return false;
   for (int i = 0; i < a->count; i++) {
@@ -191,7 +191,7 @@ hsc_status *hsc__emit_divide(hsc_emitter *e,
     hsc__emit_note(e, -1, a, false, 8);
     hsc_affine_range range = hsc_affine_range_of(a, e->sizes);
     int64_t highest = range.high < 0 ? 0 : range.high / divisor;
-    hsc_emit_symbol_kind kind = hsc__emit_varies(e, a) ? HSC_SYMBOL_LANES : HSC_SYMBOL_SCALAR;
+    hsc_emit_symbol_kind kind = varies(e, a) ? HSC_SYMBOL_LANES : HSC_SYMBOL_SCALAR;
     hsc_emit_value quotient = {0};
     hsc_emit_value remainder = {0};
     if (!e->analysing) {

@@ -158,7 +158,6 @@ hsc_lv hsc__emit_real(hsc_emitter *e, LLVMTypeRef type, double value);
 // A constant as a lane or as all lanes.
 hsc_lv hsc__emit_int_like(hsc_emitter *e, LLVMTypeRef type, int64_t value, bool vector);
 hsc_lv hsc__emit_real_like(hsc_emitter *e, LLVMTypeRef type, double value, bool vector);
-hsc_lv hsc__emit_splat(hsc_emitter *e, hsc_lv scalar, int level);      // over the current lanes
 hsc_emit_value hsc__emit_widen(hsc_emitter *e, hsc_emit_value value);  // as a vector
 hsc_lv hsc__emit_intrinsic(
     hsc_emitter *e, const char *name, LLVMTypeRef overload, hsc_lv *arguments, int count);
@@ -179,8 +178,6 @@ void hsc__emit_note(
     hsc_emitter *e, int32_t buffer, const hsc_affine *linear, bool conditional, int element_bytes);
 // a value of this type is in a register
 void hsc__emit_note_width(hsc_emitter *e, hsc_type type);
-// between the lanes of the current loop
-bool hsc__emit_varies(const hsc_emitter *e, const hsc_affine *a);
 hsc_status *hsc__emit_linear(const hsc_shape *shape,
                              const hsc_affine *index,
                              hsc_affine *out_linear);
@@ -266,7 +263,6 @@ HSC_MUST_USE hsc_status *hsc__emit_visit(hsc_emitter *e,
                                          const hsc_affine *index,
                                          hsc_lv mask,
                                          hsc_emit_value *out_value);
-bool hsc__emit_is_input(const hsc_emitter *e, const hsc_instr *instr, int *out_buffer);
 // A called computation of scalars, with the given arguments (one per parameter). `results` gets one
 // value per leaf of the root.
 HSC_MUST_USE hsc_status *hsc__emit_called(hsc_emitter *e,

@@ -122,8 +122,3 @@ HSC_MUST_USE hsc_status *hsc__small_update(hsc_small *s,
                                            const hsc_instr *instr,
                                            const hsc_small_value *operands,
                                            hsc_small_value *out_value);
-// The place of a value, which must be as it was last written.
-HSC_MUST_USE hsc_status *hsc__small_place_of(hsc_small *s,
-                                             const hsc_instr *instr,
-                                             const hsc_small_value *value,
-                                             hsc_small_place **out_place);

@@ -7,10 +7,11 @@
 
 #define B (e->builder)
 
-hsc_status *hsc__small_place_of(hsc_small *s,
-                                const hsc_instr *instr,
-                                const hsc_small_value *value,
-                                hsc_small_place **out_place) {
+// The place of a value, which must be as it was last written.
+static hsc_status *place_of(hsc_small *s,
+                            const hsc_instr *instr,
+                            const hsc_small_value *value,
+                            hsc_small_place **out_place) {
   *out_place = &s->places[value->place];
   if ((*out_place)->version != value->version)
     return hsc__small_refuse(instr, "an array after it was written over");
@@ -249,7 +250,7 @@ hsc_status *hsc__small_slice(hsc_small *s,
   if (instr->op == HSC_OP_DYNAMIC_SLICE && instr->operand_count != 1 + array->rank)
     return hsc__small_refuse(instr, "its indices");
   if (operands[0].place >= 0)
-    HSC_TRY(hsc__small_place_of(s, instr, &operands[0], &place));
+    HSC_TRY(place_of(s, instr, &operands[0], &place));
   HSC_TRY(window_of(instr, array, instr->shape.dims, &w));
   *out_value = (hsc_small_value){.place = -1};
   if (s->dry) {
@@ -288,7 +289,7 @@ hsc_status *hsc__small_update(hsc_small *s,
   if (instr->operand_count != 2 + array->rank || operands[1].place >= 0)
     return hsc__small_refuse(instr, "its operands");
   if (operands[0].place >= 0) {
-    HSC_TRY(hsc__small_place_of(s, instr, &operands[0], &place));
+    HSC_TRY(place_of(s, instr, &operands[0], &place));
     if (!place->written)
       return hsc__small_refuse(instr, "an array that the loop keeps");
     place->version++;

@@ -154,7 +154,7 @@ static hsc_status *remember(hsc_emitter *e,
 
 // ---- inputs -------------------------------------------------------------------------------------
 
-bool hsc__emit_is_input(const hsc_emitter *e, const hsc_instr *instr, int *out_buffer) {
+static bool is_input(const hsc_emitter *e, const hsc_instr *instr, int *out_buffer) {
   if (e->product && instr == e->product) {
     *out_buffer = e->input_count - 1;
     return true;
@@ -812,7 +812,7 @@ hsc_status *hsc__emit_visit(hsc_emitter *e,
   if (recall(e, bucket, instr, index, mask, out_value))
     return NULL;
   int buffer;
-  if (hsc__emit_is_input(e, instr, &buffer)) {
+  if (is_input(e, instr, &buffer)) {
     hsc_affine linear;
     HSC_TRY(hsc__emit_linear(&instr->shape, index, &linear));
     hsc__emit_note(e, buffer, &linear, e->conditional, (int)hsc_type_bytes(instr->shape.type));

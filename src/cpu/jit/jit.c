@@ -29,7 +29,8 @@ struct hsc_cpu_jit {
   size_t symbol_count;
 };
 
-void hsc_cpu_kernel_name(hsc_hash128 key, char out_text[40]) {
+// "k" and the key in hex.
+static void kernel_name(hsc_hash128 key, char out_text[40]) {
   out_text[0] = 'k';
   hsc_hash128_hex(key, out_text + 1);
 }
@@ -95,7 +96,7 @@ bool hsc_cpu_jit_find(hsc_cpu_jit *jit, hsc_cpu_jit_kernel *kernel) {
 
 static hsc_status *add_to_store(hsc_cpu_jit *jit, hsc_cpu_unit *unit, hsc_hash128 key) {
   char name[40], combine[64];
-  hsc_cpu_kernel_name(key, name);
+  kernel_name(key, name);
   snprintf(combine, sizeof combine, "%s_combine", name);
   hsc_cpu_stored *entry = hsc_alloc(sizeof *entry);
   if (!entry)
@@ -227,7 +228,7 @@ static hsc_status *compile_share(hsc_cpu_jit *jit, compiler *c, share *s) {
   hsc_ll.DisposeTargetData(layout);
   for (int i = 0; i < s->count; i++) {
     char name[40];
-    hsc_cpu_kernel_name(s->kernels[i]->key, name);
+    kernel_name(s->kernels[i]->key, name);
     status = hsc_kernel_emit(s->kernels[i]->instr, &jit->isa, c->context, module, builder, name);
     if (status) {
       status =
@@ -239,7 +240,7 @@ static hsc_status *compile_share(hsc_cpu_jit *jit, compiler *c, share *s) {
   if (dump) {
     char path[512];
     char first[40];
-    hsc_cpu_kernel_name(s->kernels[0]->key, first);
+    kernel_name(s->kernels[0]->key, first);
     snprintf(path, sizeof path, "%s/%s.ll", dump, first);
     char *text = hsc_ll.PrintModuleToString(module);
     HSC_GOTO(hsc_file_write_atomic(path, text, strlen(text)));

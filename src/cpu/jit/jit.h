@@ -56,5 +56,3 @@ HSC_MUST_USE hsc_status *hsc_cpu_unit_link(hsc_cpu_jit *jit,
                                            int key_count,
                                            hsc_cpu_unit **out_unit);
 void hsc_cpu_unit_release(hsc_cpu_unit *unit);
-// "k" and the key in hex.
-void hsc_cpu_kernel_name(hsc_hash128 key, char out_text[40]);

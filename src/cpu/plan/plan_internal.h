@@ -28,14 +28,6 @@ typedef struct hsc_cpu_branches {  // in step->choice of a conditional
   int32_t **roots;  // [block_count][output_count] values
 } hsc_cpu_branches;
 
-// Room for `more` elements: the array, or a larger copy of it (NULL when there is no memory; the
-// arena's status tells).
-void *hsc__cpu_grow(hsc_arena *arena,
-                    void *array,
-                    int32_t count,
-                    int32_t *capacity,
-                    int32_t more,
-                    size_t element_bytes);
 // Room for `count` more values and uses. Values are added only after it.
 HSC_MUST_USE hsc_status *hsc__cpu_plan_reserve(hsc_cpu_plan *plan, int32_t count);
 int32_t hsc__cpu_plan_add_value(hsc_cpu_plan *plan,

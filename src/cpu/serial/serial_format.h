@@ -67,9 +67,6 @@ typedef struct hsc_serial_header {
   hsc_serial_range sections[HSC_SERIAL_SECTIONS];  // from the file's begin
 } hsc_serial_header;
 
-// Header and sections of bytes that are whole. Errors: INVALID_ARGUMENT (something else), DATA_LOSS
-// (cut off or damaged), FAILED_PRECONDITION (another version of the format).
-HSC_MUST_USE hsc_status *hsc__serial_open(hsc_view bytes, hsc_serial_header *out_header);
 static inline hsc_view hsc__serial_section(hsc_view bytes,
                                            const hsc_serial_header *header,
                                            hsc_serial_section section) {

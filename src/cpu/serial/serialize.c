@@ -186,7 +186,9 @@ hsc_status *hsc_cpu_executable_serialize(hsc_cpu_executable *e, hsc_bytes *out_b
 
 // ---- opening ------------------------------------------------------------------------------------
 
-hsc_status *hsc__serial_open(hsc_view bytes, hsc_serial_header *out_header) {
+// Header and sections of bytes that are whole. Errors: INVALID_ARGUMENT (something else), DATA_LOSS
+// (cut off or damaged), FAILED_PRECONDITION (another version of the format).
+static hsc_status *open_sections(hsc_view bytes, hsc_serial_header *out_header) {
   hsc_serial_header *h = out_header;
   memset(h, 0, sizeof *h);
   size_t least = offsetof(hsc_serial_header, build);
@@ -242,7 +244,7 @@ static hsc_status *check_machine(const hsc_serial_header *h, const hsc_cpu_isa *
 
 hsc_status *hsc_cpu_serialized_info_read(hsc_view bytes, hsc_cpu_serialized_info *out_info) {
   hsc_serial_header h;
-  HSC_TRY(hsc__serial_open(bytes, &h));
+  HSC_TRY(open_sections(bytes, &h));
   hsc_view name = hsc__serial_section(bytes, &h, HSC_SERIAL_NAME);
   hsc_cpu_isa isa;
   hsc_cpu_isa_detect(&isa);
@@ -452,7 +454,7 @@ hsc_status *hsc_cpu_executable_deserialize(hsc_cpu_device *device,
   hsc_serial_header h;
   hsc_cpu_executable *e = NULL;
   int64_t start = hsc_now_ns();
-  HSC_TRY(hsc__serial_open(bytes, &h));
+  HSC_TRY(open_sections(bytes, &h));
   HSC_TRY(check_machine(&h, &device->isa));
   HSC_TRY(hsc__cpu_executable_create(device, &e));
   e->optimization_level =

@@ -77,7 +77,8 @@ hsc_status *hsc__cpu_add_kernel(hsc_cpu_compiler *compiler,
   return NULL;
 }
 
-int64_t hsc__cpu_chunk(const hsc_cpu_compiler *compiler, const hsc_kernel_plan *plan) {
+// Trips of the outermost loop per call, for the device's threads.
+static int64_t cpu_chunk(const hsc_cpu_compiler *compiler, const hsc_kernel_plan *plan) {
   int threads = hsc_cpu_pool_thread_count(compiler->device->pool);
   if (threads < 2 || plan->cost_ns < PARALLEL_NS || plan->count <= plan->piece)
     return plan->count;
@@ -100,7 +101,7 @@ hsc_status *hsc__cpu_add_epilogue(hsc_cpu_compiler *compiler,
     return NULL;
   *out_epilogue = (hsc_cpu_epilogue){.by_panels = plan.kind == HSC_KERNEL_PANEL,
                                      .count = plan.count,
-                                     .chunk = hsc__cpu_chunk(compiler, &plan)};
+                                     .chunk = cpu_chunk(compiler, &plan)};
   return hsc__cpu_add_kernel(compiler, fusion, plan.code_size, out_number);
 }
 
@@ -174,7 +175,7 @@ hsc_status *hsc__cpu_choose_kernel(hsc_cpu_compiler *compiler,
   HSC_TRY(hsc_arena_status(compiler->arena));
   *call =
       (hsc_cpu_kernel_call){.count = plan.count, .chunk = plan.count, .partials = plan.partials};
-  call->chunk = hsc__cpu_chunk(compiler, &plan);
+  call->chunk = cpu_chunk(compiler, &plan);
   for (int o = 0; o < plan.output_count && plan.partials; o++)
     call->partial_offset[o] = plan.partial_offset[o];
   HSC_TRY(hsc__cpu_add_kernel(compiler, instr, plan.code_size, &choice->kernel));

@@ -21,8 +21,6 @@ HSC_MUST_USE hsc_status *hsc__cpu_add_kernel(hsc_cpu_compiler *compiler,
 // Whether a while becomes one kernel: its state is a few small arrays (emit_small.c), and compiling
 // it pays.
 bool hsc__cpu_is_small_loop(const hsc_cpu_isa *isa, const hsc_instr *loop);
-// Trips of the outermost loop per call, for the device's threads.
-int64_t hsc__cpu_chunk(const hsc_cpu_compiler *compiler, const hsc_kernel_plan *plan);
 
 // What is after a product in its fusion, for products that end with code of their own
 // (contraction, convolution).

@@ -30,7 +30,7 @@ static uint64_t name_hash(const hsc__hlo_parser *p, hsc_view name) {
   return hsc_hash64(name.data, name.size, p->scope);
 }
 
-hsc_instr *hsc__hlo_find(const hsc__hlo_parser *p, hsc_view name) {
+static hsc_instr *find(const hsc__hlo_parser *p, hsc_view name) {
   return p->name_capacity ? find_slot(p, name, name_hash(p, name))->instr : NULL;
 }
 
@@ -80,7 +80,8 @@ bool hsc__hlo_fixup_add(hsc__hlo_parser *p, hsc__fixups *fixups, hsc__fixup fixu
   return true;
 }
 
-bool hsc__hlo_take_status(hsc__hlo_parser *p, const char *at, hsc_status *status) {
+// keeps `status` as the error, pointed at `at`
+static bool take_status(hsc__hlo_parser *p, const char *at, hsc_status *status) {
   if (!status)
     return true;
   if (p->status) {
@@ -176,7 +177,7 @@ static bool parse_element(hsc__hlo_parser *p,
   if (!hsc__hlo_int(p, &index))
     return false;
   name->size = (size_t)(p->p - name->data);
-  *out_element = hsc__hlo_find(p, *name);
+  *out_element = find(p, *name);
   if (*out_element)
     return true;
   if (!tuple)
@@ -198,8 +199,7 @@ static bool parse_element(hsc__hlo_parser *p,
   if (!element->operands || !text)
     return hsc__hlo_out_of_memory(p);
   locate(p, at, &element->line, &element->column);
-  if (!hsc__hlo_take_status(p, at, hsc_instr_set_name(element, text)) ||
-      !define_name(p, *name, element))
+  if (!take_status(p, at, hsc_instr_set_name(element, text)) || !define_name(p, *name, element))
     return false;
   hsc__computation_append(p->computation, element);
   *out_element = element;
@@ -228,7 +228,7 @@ static bool parse_operand(hsc__hlo_parser *p, int index) {
     hsc__hlo_leave(p);
     return push_operand(p, operand);
   }
-  operand = hsc__hlo_find(p, name);
+  operand = find(p, name);
   while (*p->p == '#')
     if (!parse_element(p, &name, operand, &operand))
       return false;
@@ -312,7 +312,7 @@ static bool infer_missing_shape(hsc__hlo_parser *p, hsc_instr *instr, const char
     return hsc__hlo_error(p, at, "%s: expected %d operand%s, found %d", hsc_op_text(instr->op),
                           arity, arity == 1 ? "" : "s", instr->operand_count);
   hsc_shape shape = {0};
-  if (!hsc__hlo_take_status(p, at, hsc_infer_shape(p->arena, instr, &shape)))
+  if (!take_status(p, at, hsc_infer_shape(p->arena, instr, &shape)))
     return false;
   if (shape.type == HSC_TYPE_INVALID)
     return hsc__hlo_error(p, at, "%s: the shape must be given", hsc_op_text(instr->op));
@@ -375,13 +375,13 @@ static bool wrap_async(hsc__hlo_parser *p, hsc_instr *start, hsc_op wrapped_op, 
     hsc_instr *parameter = new_instr(p, HSC_OP_PARAMETER);
     parameter->shape = start->operands[i]->shape;
     parameter->attr.index.value = i;
-    if (!hsc__hlo_take_status(p, at, hsc_instr_set_name(parameter, "async_param")))
+    if (!take_status(p, at, hsc_instr_set_name(parameter, "async_param")))
       return false;
     hsc__computation_append(wrapper, parameter);
     wrapped->operands[i] = parameter;
   }
   bool ok = hsc__hlo_attributes(p, wrapped, start) &&
-            hsc__hlo_take_status(p, at, hsc_instr_set_name(wrapped, "async_op"));
+            take_status(p, at, hsc_instr_set_name(wrapped, "async_op"));
   hsc__computation_append(wrapper, wrapped);
   wrapper->root = wrapped;
   p->computation = outer;
@@ -392,7 +392,7 @@ static bool wrap_async(hsc__hlo_parser *p, hsc_instr *start, hsc_op wrapped_op, 
   wrapped->backend_config = start->backend_config;
   start->called_count = 1;
   start->called = hsc_arena_copy(p->arena, &wrapper, sizeof wrapper);
-  return start->called ? hsc__hlo_take_status(p, at, hsc__computation_link(wrapper))
+  return start->called ? take_status(p, at, hsc__computation_link(wrapper))
                        : hsc__hlo_out_of_memory(p);
 }
 
@@ -470,7 +470,7 @@ static bool parse_right_side(hsc__hlo_parser *p,
     return false;
   }
   // An arena without memory gives one dummy to everybody: the instruction is then no longer ours.
-  if (!hsc__hlo_take_status(p, NULL, hsc_arena_status(p->arena)))
+  if (!take_status(p, NULL, hsc_arena_status(p->arena)))
     return false;
   if (wrapped == HSC_OP_COUNT || op != HSC_OP_ASYNC_START) {
     if (name.size ? !hsc__hlo_attributes(p, instr, NULL) : false)
@@ -501,7 +501,7 @@ static bool parse_right_side(hsc__hlo_parser *p,
   }
   if (!own_name)
     return hsc__hlo_out_of_memory(p);
-  if (!hsc__hlo_take_status(p, op_at, hsc_instr_set_name(instr, own_name)))
+  if (!take_status(p, op_at, hsc_instr_set_name(instr, own_name)))
     return false;
   hsc__computation_append(p->computation, instr);
   return true;
@@ -588,7 +588,7 @@ static bool not_defined(hsc__hlo_parser *p,
 static bool resolve_operands(hsc__hlo_parser *p, size_t fixup_start) {
   for (size_t i = fixup_start; i < p->operand_fixups.count; i++) {
     hsc__fixup *fixup = &p->operand_fixups.items[i];
-    hsc_instr *target = hsc__hlo_find(p, fixup->name);
+    hsc_instr *target = find(p, fixup->name);
     if (!target)
       return not_defined(p, fixup, fixup->control ? "control predecessor" : "operand",
                          p->computation->name);
@@ -693,7 +693,7 @@ static bool parse_body(hsc__hlo_parser *p, hsc_computation *computation) {
     computation->root = computation->last;
   ok = ok && resolve_operands(p, fixup_start);
   ok = ok && (!p->order_broken || order_instructions(p, computation)) &&
-       hsc__hlo_take_status(p, p->p, hsc__computation_link(computation));
+       take_status(p, p->p, hsc__computation_link(computation));
   p->computation = outer_computation;
   p->scope = outer_scope;
   p->order_broken = outer_broken;
@@ -816,9 +816,9 @@ static bool parse_text(hsc__hlo_parser *p) {
   // A computation that is called before it is defined, or that is in an instruction, may be out
   // of order.
   if ((p->called_fixups.count || p->has_inline) &&
-      !hsc__hlo_take_status(p, p->end, hsc__module_order(p->module)))
+      !take_status(p, p->end, hsc__module_order(p->module)))
     return false;
-  return hsc__hlo_take_status(p, NULL, hsc_arena_status(p->arena));
+  return take_status(p, NULL, hsc_arena_status(p->arena));
 }
 
 hsc_status *hsc__hlo_parser_init(hsc__hlo_parser **out_parser, hsc_arena *arena, hsc_view text) {

@@ -135,9 +135,6 @@ bool hsc__hlo_attributes(hsc__hlo_parser *p, hsc_instr *instr, hsc_instr *outer)
 
 // ---- hlo_text.c ----
 bool hsc__hlo_fixup_add(hsc__hlo_parser *p, hsc__fixups *fixups, hsc__fixup fixup);
-hsc_instr *hsc__hlo_find(const hsc__hlo_parser *p, hsc_view name);
-// keeps `status` as the error, pointed at `at`
-bool hsc__hlo_take_status(hsc__hlo_parser *p, const char *at, hsc_status *status);
 // A parser of a text that is no module, whose results go to `arena`. deinit gives the error, if
 // any.
 hsc_status *hsc__hlo_parser_init(hsc__hlo_parser **out_parser, hsc_arena *arena, hsc_view text);

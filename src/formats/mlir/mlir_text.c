@@ -53,7 +53,7 @@ static hsc__mlir_definition *find(hsc__mlir_parser *p, hsc_view name) {
   return NULL;
 }
 
-bool hsc__mlir_define(hsc__mlir_parser *p, hsc_view name, hsc__mlir_value *values, int count) {
+static bool define(hsc__mlir_parser *p, hsc_view name, hsc__mlir_value *values, int count) {
   if (find(p, name))
     return hsc__mlir_error(p, name.data, "the value %%%.*s is defined twice", (int)name.size,
                            name.data);
@@ -207,7 +207,7 @@ static bool define_arguments(hsc__mlir_parser *p,
     return hsc__mlir_out_of_memory(p);
   for (int i = 0; i < count; i++) {
     block->arguments[i] = (hsc__mlir_value){.type = arguments[i].type, .block = block};
-    if (!hsc__mlir_define(p, arguments[i].name, &block->arguments[i], 1))
+    if (!define(p, arguments[i].name, &block->arguments[i], 1))
       return false;
   }
   block->argument_count = count;
@@ -586,7 +586,7 @@ static bool parse_op(hsc__mlir_parser *p, hsc__mlir_block *block) {
     if (result.count < 0 || result.count > op->result_count - defined)
       return hsc__mlir_error(p, at, "%s has %d result%s, more are named", op->written_name,
                              op->result_count, op->result_count == 1 ? "" : "s");
-    if (!hsc__mlir_define(p, result.name, &op->results[defined], (int)result.count))
+    if (!define(p, result.name, &op->results[defined], (int)result.count))
       return false;
     defined += result.count;
   }

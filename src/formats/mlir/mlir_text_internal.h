@@ -136,7 +136,6 @@ bool hsc__mlir_check_operand_types(hsc__mlir_parser *p,
                                    const hsc__mlir_op *op,
                                    const hsc__mlir_type *const *types,
                                    int count);
-bool hsc__mlir_define(hsc__mlir_parser *p, hsc_view name, hsc__mlir_value *values, int count);
 // { ... } with `arguments` (may be NULL: then from a ^bb0(...) label) as the block's; appends to
 // the op's regions.
 typedef struct hsc__mlir_argument {

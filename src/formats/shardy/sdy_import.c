@@ -276,6 +276,8 @@ hsc_status *hsc__sdy_all_reduce(hsc__importer *im,
   return hsc__sdy_made(im, *out);
 }
 
+static hsc_status *whole_fix(hsc__importer *im, hsc_instr *instr, const hsc__layout *layout);
+
 hsc_status *hsc__sdy_gather(hsc__importer *im,
                             hsc_builder *b,
                             const hsc__layout *l,
@@ -305,7 +307,7 @@ hsc_status *hsc__sdy_gather(hsc__importer *im,
     HSC_TRY(hsc__sdy_made(im, at));
   }
   *out_whole = at;
-  HSC_TRY(hsc__whole_fix(im, at, l));
+  HSC_TRY(whole_fix(im, at, l));
   return hsc__whole_add_part(im, at, l, local);
 }
 
@@ -322,7 +324,7 @@ hsc_status *hsc__whole_of(hsc__importer *im, hsc_instr *instr, hsc__whole **out)
   return NULL;
 }
 
-hsc_status *hsc__whole_fix(hsc__importer *im, hsc_instr *instr, const hsc__layout *layout) {
+static hsc_status *whole_fix(hsc__importer *im, hsc_instr *instr, const hsc__layout *layout) {
   hsc__whole *whole = NULL;
   HSC_TRY(hsc__whole_of(im, instr, &whole));
   whole->layouts = hsc_arena_copy(im->arena, layout, sizeof *layout);
@@ -376,7 +378,7 @@ hsc_status *hsc__sdy_constraint(hsc__importer *im, hsc_builder *b, hsc__mlir_op 
   HSC_TRY(hsc__sdy_append(im->arena, (void **)&im->sdy->constraints, &im->sdy->constraint_count,
                           &im->sdy->constraint_capacity, sizeof copy, &copy));
   op->results[0].instr = copy;
-  return hsc__whole_fix(im, copy, &l);
+  return whole_fix(im, copy, &l);
 }
 
 hsc_status *hsc__sdy_group(hsc__importer *im, hsc_builder *b, hsc__mlir_op *op) {

@@ -56,9 +56,6 @@ typedef struct hsc__whole {
 } hsc__whole;
 
 HSC_MUST_USE hsc_status *hsc__whole_of(hsc__importer *im, hsc_instr *instr, hsc__whole **out);
-HSC_MUST_USE hsc_status *hsc__whole_fix(hsc__importer *im,
-                                        hsc_instr *instr,
-                                        const hsc__layout *layout);
 HSC_MUST_USE hsc_status *hsc__whole_add_part(hsc__importer *im,
                                              hsc_instr *instr,
                                              const hsc__layout *layout,

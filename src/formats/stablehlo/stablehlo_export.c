@@ -31,7 +31,7 @@ hsc_status *hsc__export_error(const hsc__exporter *x, const hsc_instr *instr, hs
   return hsc_status_at(status, x->module->source_path, instr->line, instr->column, NULL);
 }
 
-void hsc__export_note(hsc__exporter *x, int bit, const char *text) {
+static void note(hsc__exporter *x, int bit, const char *text) {
   if (!x->notes || (x->noted >> bit & 1))
     return;
   x->noted |= 1ull << bit;
@@ -215,10 +215,11 @@ void hsc__export_put(hsc__export_op *op, const char *name, const hsc__mlir_attr 
     op->attrs[op->attr_count++] = (hsc__mlir_named){hsc_view_of(name), value};
 }
 
-hsc_status *hsc__export_emit(hsc__export_op *op,
-                             int result_count,
-                             const hsc__mlir_type *const *types,
-                             hsc__mlir_op **out_op) {
+// Emits with the given result types; the values of the results are in (*out_op)->results.
+static hsc_status *emit(hsc__export_op *op,
+                        int result_count,
+                        const hsc__mlir_type *const *types,
+                        hsc__mlir_op **out_op) {
   hsc__exporter *x = op->x;
   hsc__export_block *at = x->at;
   hsc__mlir_op *made = HSC_NEW(x->arena, hsc__mlir_op);
@@ -269,7 +270,7 @@ hsc_status *hsc__export_emit_value(hsc__export_op *op,
                                    hsc__mlir_value **out_value) {
   const hsc__mlir_type *type = hsc__export_type(op->x, shape);
   hsc__mlir_op *made;
-  HSC_TRY(hsc__export_emit(op, 1, &type, &made));
+  HSC_TRY(emit(op, 1, &type, &made));
   *out_value = &made->results[0];
   return NULL;
 }
@@ -395,7 +396,7 @@ static hsc_status *emit_leaves(hsc__export_op *op, const hsc_instr *instr) {
   if (!types)
     return hsc_status_out_of_memory();
   types_of_leaves(x, &instr->shape, types, &count);
-  HSC_TRY(hsc__export_emit(op, count, types, &made));
+  HSC_TRY(emit(op, count, types, &made));
   return node_of_leaves(x, &instr->shape, made->results, &next, &x->nodes[instr->id]);
 }
 
@@ -409,7 +410,7 @@ hsc_status *hsc__export_emit_instr(hsc__export_op *op) {
   HSC_TRY(hsc_arena_status(x->arena));
   for (int i = 0; i < count; i++)
     types[i] = hsc__export_type(x, several ? &shape->elements[i] : shape);
-  HSC_TRY(hsc__export_emit(op, count, types, &made));
+  HSC_TRY(emit(op, count, types, &made));
   if (!several)
     return node_of_value(x, shape, &made->results[0], &x->nodes[op->instr->id]);
   hsc__export_node *node = x->nodes[op->instr->id] = new_node(x, shape, NULL);
@@ -433,7 +434,7 @@ static hsc_status *export_body(hsc__exporter *x,
                                hsc__export_node *const *arguments,
                                hsc__export_node **out_root) {
   if (computation->execution_thread)
-    hsc__export_note(x, NOTE_THREAD, "execution threads");
+    note(x, NOTE_THREAD, "execution threads");
   const hsc__mlir_attr *outer = x->location;
   for (const hsc_instr *instr = computation->first; instr; instr = instr->next) {
     if (instr->op == HSC_OP_PARAMETER) {
@@ -446,10 +447,10 @@ static hsc_status *export_body(hsc__exporter *x,
     if (!x->nodes[instr->id])
       return hsc_status_out_of_memory();
     if (instr->control_count)
-      hsc__export_note(x, NOTE_CONTROL, "control dependencies");
+      note(x, NOTE_CONTROL, "control dependencies");
     if (hsc_shape_is_array(&instr->shape) && instr->op != HSC_OP_CUSTOM_CALL &&
         !hsc_layout_is_default(&instr->shape))
-      hsc__export_note(x, NOTE_LAYOUT, "layouts of instructions");
+      note(x, NOTE_LAYOUT, "layouts of instructions");
   }
   x->location = outer;
   *out_root = node_of(x, computation->root);
@@ -461,7 +462,7 @@ static hsc_status *emit_return(hsc__exporter *x,
                                int count,
                                hsc__mlir_value **values) {
   hsc__export_op op = {.x = x, .name = name, .operands = values, .operand_count = count};
-  return hsc__export_emit(&op, 0, NULL, NULL);
+  return emit(&op, 0, NULL, NULL);
 }
 
 // A new block with the leaves of `shapes` as arguments; the nodes of the shapes are given.
@@ -673,9 +674,9 @@ static hsc_status *export_call(hsc__exporter *x, const hsc_instr *instr) {
     return NULL;
   bool fusion = instr->op == HSC_OP_FUSION;
   if (fusion && has_attributes(instr))
-    hsc__export_note(x, NOTE_GONE,
-                     "attributes of copies, fusions and the like, which are no operations of their "
-                     "own in StableHLO");
+    note(x, NOTE_GONE,
+         "attributes of copies, fusions and the like, which are no operations of their "
+         "own in StableHLO");
   if (called_once(x, computation) && (fusion || !has_attributes(instr)))
     return inline_call(x, instr, computation, instr, &x->nodes[instr->id]);
   hsc__export_op op = {.x = x, .instr = instr, .name = "func.call"};
@@ -769,9 +770,9 @@ static hsc_status *export_instr(hsc__exporter *x, const hsc_instr *instr) {
     case HSC_OP_COLLECTIVE_PERMUTE_DONE:
       x->nodes[instr->id] = node_of(x, instr->operands[0]);
       if (has_attributes(instr))
-        hsc__export_note(x, NOTE_GONE,
-                         "attributes of copies, fusions and the like, which are no operations of "
-                         "their own in StableHLO");
+        note(x, NOTE_GONE,
+             "attributes of copies, fusions and the like, which are no operations of "
+             "their own in StableHLO");
       return NULL;
     case HSC_OP_CALL:
     case HSC_OP_FUSION:
@@ -854,13 +855,13 @@ static hsc_status *argument_attrs(hsc__exporter *x,
     if (frontend)
       add_leaf_attr(&attrs[at], "mhlo.frontend_attributes", frontend);
     if (!shard && parameter->sharding)
-      hsc__export_note(x, NOTE_GONE,
-                       "attributes of copies, fusions and the like, which are no operations of "
-                       "their own in StableHLO");
+      note(x, NOTE_GONE,
+           "attributes of copies, fusions and the like, which are no operations of "
+           "their own in StableHLO");
     if (!frontend && parameter->frontend_attributes)
-      hsc__export_note(x, NOTE_GONE,
-                       "attributes of copies, fusions and the like, which are no operations of "
-                       "their own in StableHLO");
+      note(x, NOTE_GONE,
+           "attributes of copies, fusions and the like, which are no operations of "
+           "their own in StableHLO");
     for (int k = 0; k < m->alias_count; k++) {
       const hsc_alias *alias = &m->aliases[k];
       if (alias->parameter != i)
@@ -868,12 +869,12 @@ static hsc_status *argument_attrs(hsc__exporter *x,
       int leaf = leaf_of(&parameter->shape, alias->parameter_index);
       int output = leaf_of(&entry->root->shape, alias->output_index);
       if (leaf < 0 || output < 0 || attrs[at + leaf].count == (int)HSC_COUNT_OF(attrs[0].entries))
-        hsc__export_note(x, NOTE_ALIAS, "aliases of whole tuples");
+        note(x, NOTE_ALIAS, "aliases of whole tuples");
       else
         add_leaf_attr(&attrs[at + leaf], "tf.aliasing_output",
                       hsc__export_int(x, HSC_TYPE_S32, output));
       if (alias->must_alias)
-        hsc__export_note(x, NOTE_MUST_ALIAS, "must-alias (the alias itself is kept)");
+        note(x, NOTE_MUST_ALIAS, "must-alias (the alias itself is kept)");
     }
     at += leaves;
   }
@@ -917,7 +918,7 @@ static void result_attrs(hsc__exporter *x, const hsc_instr *root, int count, hsc
   if (list && found == count)
     hsc__export_put(op, "res_attrs", hsc__export_array(x, count, list));
   else
-    hsc__export_note(x, NOTE_GONE, "the sharding of a tuple that is no list of the results'");
+    note(x, NOTE_GONE, "the sharding of a tuple that is no list of the results'");
 }
 
 static hsc_status *export_function(hsc__exporter *x,
@@ -966,7 +967,7 @@ static hsc_status *export_function(hsc__exporter *x,
   hsc__export_put(&op, "sym_visibility",
                   hsc__export_text(x, hsc_view_of(is_entry ? "public" : "private")));
   HSC_TRY(add_region(&op, block.block));
-  return hsc__export_emit(&op, 0, NULL, NULL);
+  return emit(&op, 0, NULL, NULL);
 }
 
 static hsc_status *count_callers(hsc__exporter *x) {
@@ -1036,11 +1037,11 @@ static hsc_status *export_module(hsc__exporter *x, hsc__mlir_op **out_top) {
                   hsc__export_int(x, HSC_TYPE_S32, m->replica_count < 1 ? 1 : m->replica_count));
   HSC_TRY(put_entry_shapes(x, &op));
   if (m->extra_attributes)
-    hsc__export_note(x, NOTE_HEADER, "attributes of the module's header");
+    note(x, NOTE_HEADER, "attributes of the module's header");
   if (m->is_scheduled)
-    hsc__export_note(x, NOTE_SCHEDULE, "the schedule");
+    note(x, NOTE_SCHEDULE, "the schedule");
   HSC_TRY(add_region(&op, body));
-  return hsc__export_emit(&op, 0, NULL, out_top);
+  return emit(&op, 0, NULL, out_top);
 }
 
 hsc_status *hsc__stablehlo_export(const hsc_module *module,

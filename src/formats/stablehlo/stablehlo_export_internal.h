@@ -82,11 +82,6 @@ const hsc__mlir_type *hsc__export_element(hsc__exporter *x, hsc_type type);
 
 // ---- operations ----
 void hsc__export_put(hsc__export_op *op, const char *name, const hsc__mlir_attr *value);
-// Emits with the given result types; the values of the results are in (*out_op)->results.
-HSC_MUST_USE hsc_status *hsc__export_emit(hsc__export_op *op,
-                                          int result_count,
-                                          const hsc__mlir_type *const *types,
-                                          hsc__mlir_op **out_op);
 // One result of a shape.
 HSC_MUST_USE hsc_status *hsc__export_emit_value(hsc__export_op *op,
                                                 const hsc_shape *shape,
@@ -108,7 +103,6 @@ HSC_MUST_USE hsc_status *hsc__export_function(hsc__exporter *x,
 // something else.
 const hsc__mlir_attr *hsc__export_frontend(hsc__exporter *x, const char *text);
 HSC_MUST_USE hsc_status *hsc__export_discardable(hsc__export_op *op, const hsc_instr *instr);
-void hsc__export_note(hsc__exporter *x, int bit, const char *text);
 
 // An instruction that is in the tables of operations; *out_done false when it is not.
 HSC_MUST_USE hsc_status *hsc__export_plain(hsc__exporter *x,

@@ -674,7 +674,7 @@ hsc_op hsc__mhlo_op(hsc_view name) {
   return HSC_OP_COUNT;
 }
 
-const char *hsc__mhlo_name(hsc_op op) {
+static const char *mhlo_name(hsc_op op) {
   for (size_t i = 0; i < HSC_COUNT_OF(mhlo_ops); i++)
     if (op == mhlo_ops[i].op)
       return mhlo_ops[i].name;
@@ -682,7 +682,7 @@ const char *hsc__mhlo_name(hsc_op op) {
 }
 
 static hsc_status *export_mhlo(frame *f) {
-  const char *name = hsc__mhlo_name(f->instr->op);
+  const char *name = mhlo_name(f->instr->op);
   bool topk = f->instr->op == HSC_OP_TOPK;
   if (f->x->chlo && (!topk || f->instr->attr.topk.largest)) {
     f->name = topk ? "chlo.top_k" : hsc_arena_printf(f->x->arena, "chlo.%s", name + 5);
@@ -928,7 +928,7 @@ hsc_status *hsc__export_plain(hsc__exporter *x, const hsc_instr *instr, bool *ou
     f.name = rows[i].name;
     export = rows[i].export;
   }
-  if (!export && hsc__mhlo_name(instr->op))
+  if (!export && mhlo_name(instr->op))
     export = export_mhlo;
   if (!export) {
     *out_done = false;

@@ -64,7 +64,6 @@ void hsc__import_dict_text(const hsc__mlir_attr *attr, hsc_bytes *out);
 // What stablehlo.custom_call @mhlo.NAME means: elementwise operations of XLA that StableHLO has
 // not, and topk. HSC_OP_COUNT for others.
 hsc_op hsc__mhlo_op(hsc_view name);
-const char *hsc__mhlo_name(hsc_op op);  // NULL for operations that are none of them
 // The results of `op` are the elements of `value`, or `value` itself when there is one.
 void hsc__import_set_results(hsc_builder *b, hsc__mlir_op *op, hsc_instr *value);
 

@@ -126,7 +126,7 @@ void hsc__attr_copy(hsc_arena *arena, hsc_op op, const hsc_attr *from, hsc_attr 
   }
 }
 
-bool hsc__dims_equal(hsc_dims a, hsc_dims b) {
+static bool dims_equal(hsc_dims a, hsc_dims b) {
   return a.count == b.count &&
          (a.count == 0 || a.v == b.v || memcmp(a.v, b.v, (size_t)a.count * sizeof *a.v) == 0);
 }
@@ -154,13 +154,12 @@ static bool windows_equal(hsc_window a, hsc_window b) {
 }
 
 static bool gathers_equal(const hsc_gather_dims *a, const hsc_gather_dims *b) {
-  return hsc__dims_equal(a->offset_dims, b->offset_dims) &&
-         hsc__dims_equal(a->collapsed_slice_dims, b->collapsed_slice_dims) &&
-         hsc__dims_equal(a->start_index_map, b->start_index_map) &&
-         hsc__dims_equal(a->operand_batching_dims, b->operand_batching_dims) &&
-         hsc__dims_equal(a->start_indices_batching_dims, b->start_indices_batching_dims) &&
-         a->index_vector_dim == b->index_vector_dim &&
-         hsc__dims_equal(a->slice_sizes, b->slice_sizes) &&
+  return dims_equal(a->offset_dims, b->offset_dims) &&
+         dims_equal(a->collapsed_slice_dims, b->collapsed_slice_dims) &&
+         dims_equal(a->start_index_map, b->start_index_map) &&
+         dims_equal(a->operand_batching_dims, b->operand_batching_dims) &&
+         dims_equal(a->start_indices_batching_dims, b->start_indices_batching_dims) &&
+         a->index_vector_dim == b->index_vector_dim && dims_equal(a->slice_sizes, b->slice_sizes) &&
          a->indices_are_sorted == b->indices_are_sorted && a->unique == b->unique;
 }
 
@@ -173,8 +172,8 @@ static bool unions_equal(hsc_op op, const hsc_attr *a, const hsc_attr *b) {
     case HSC__ATTR_none:
       return true;
     case HSC__ATTR_dims:
-      return hsc__dims_equal(a->dims.dims, b->dims.dims) &&
-             a->dims.is_stable == b->dims.is_stable && a->dims.is_reverse == b->dims.is_reverse;
+      return dims_equal(a->dims.dims, b->dims.dims) && a->dims.is_stable == b->dims.is_stable &&
+             a->dims.is_reverse == b->dims.is_reverse;
     case HSC__ATTR_index:
       return a->index.value == b->index.value;
     case HSC__ATTR_literal:
@@ -182,11 +181,11 @@ static bool unions_equal(hsc_op op, const hsc_attr *a, const hsc_attr *b) {
     case HSC__ATTR_compare:
       return a->compare.direction == b->compare.direction && a->compare.type == b->compare.type;
     case HSC__ATTR_slice:
-      return hsc__dims_equal(a->slice.start, b->slice.start) &&
-             hsc__dims_equal(a->slice.limit, b->slice.limit) &&
-             hsc__dims_equal(a->slice.stride, b->slice.stride);
+      return dims_equal(a->slice.start, b->slice.start) &&
+             dims_equal(a->slice.limit, b->slice.limit) &&
+             dims_equal(a->slice.stride, b->slice.stride);
     case HSC__ATTR_slice_sizes:
-      return hsc__dims_equal(a->slice_sizes.sizes, b->slice_sizes.sizes);
+      return dims_equal(a->slice_sizes.sizes, b->slice_sizes.sizes);
     case HSC__ATTR_pad:
       return a->pad.rank == b->pad.rank &&
              (a->pad.rank == 0 ||
@@ -205,21 +204,21 @@ static bool unions_equal(hsc_op op, const hsc_attr *a, const hsc_attr *b) {
              numbers_equal(x->output_spatial, y->output_spatial, x->spatial_rank) &&
              a->conv.feature_groups == b->conv.feature_groups &&
              a->conv.batch_groups == b->conv.batch_groups &&
-             hsc__dims_equal(a->conv.precision, b->conv.precision);
+             dims_equal(a->conv.precision, b->conv.precision);
     }
     case HSC__ATTR_dot:
-      return hsc__dims_equal(a->dot.lhs_batch, b->dot.lhs_batch) &&
-             hsc__dims_equal(a->dot.rhs_batch, b->dot.rhs_batch) &&
-             hsc__dims_equal(a->dot.lhs_contracting, b->dot.lhs_contracting) &&
-             hsc__dims_equal(a->dot.rhs_contracting, b->dot.rhs_contracting) &&
-             hsc__dims_equal(a->dot.precision, b->dot.precision) &&
+      return dims_equal(a->dot.lhs_batch, b->dot.lhs_batch) &&
+             dims_equal(a->dot.rhs_batch, b->dot.rhs_batch) &&
+             dims_equal(a->dot.lhs_contracting, b->dot.lhs_contracting) &&
+             dims_equal(a->dot.rhs_contracting, b->dot.rhs_contracting) &&
+             dims_equal(a->dot.precision, b->dot.precision) &&
              a->dot.algorithm == b->dot.algorithm && texts_equal(a->dot.sparsity, b->dot.sparsity);
     case HSC__ATTR_gather:
       return gathers_equal(&a->gather, &b->gather);
     case HSC__ATTR_scatter:
       return gathers_equal(&a->scatter, &b->scatter);
     case HSC__ATTR_fft:
-      return a->fft.type == b->fft.type && hsc__dims_equal(a->fft.length, b->fft.length);
+      return a->fft.type == b->fft.type && dims_equal(a->fft.length, b->fft.length);
     case HSC__ATTR_batch_norm:
       return a->batch_norm.epsilon == b->batch_norm.epsilon &&
              a->batch_norm.feature_index == b->batch_norm.feature_index;
@@ -257,7 +256,7 @@ static bool unions_equal(hsc_op op, const hsc_attr *a, const hsc_attr *b) {
       return true;
     }
     case HSC__ATTR_collective:
-      return hsc__dims_equal(a->collective.dims, b->collective.dims) &&
+      return dims_equal(a->collective.dims, b->collective.dims) &&
              texts_equal(a->collective.replica_groups, b->collective.replica_groups) &&
              texts_equal(a->collective.pairs, b->collective.pairs) &&
              a->collective.channel_id == b->collective.channel_id &&

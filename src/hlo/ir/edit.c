@@ -20,7 +20,7 @@ void hsc__user_add(hsc_instr *instr, hsc_instr *user) {
 
 // Looks from both ends at once, and takes out so that the rest of the end where it was found keeps
 // its order: removing users first to last or last to first costs O(1) each, however many there are.
-void hsc__user_remove(hsc_instr *instr, hsc_instr *user) {
+static void user_remove(hsc_instr *instr, hsc_instr *user) {
   for (int front = 0, back = instr->user_count - 1; front <= back; front++, back--) {
     if (instr->users[back] == user) {
       instr->users[back] = instr->users[--instr->user_count];
@@ -42,7 +42,7 @@ void hsc_instr_set_operand(hsc_instr *instr, int operand, hsc_instr *value) {
     return;
   instr->operands[operand] = value;
   if (old)
-    hsc__user_remove(old, instr);
+    user_remove(old, instr);
   hsc__user_add(value, instr);
 }
 
@@ -53,7 +53,7 @@ void hsc_instr_set_operands(hsc_instr *instr, int count, hsc_instr *const *value
   if (count > 0 && !operands)
     return;
   for (int i = 0; i < instr->operand_count; i++)
-    hsc__user_remove(instr->operands[i], instr);
+    user_remove(instr->operands[i], instr);
   instr->operands = operands;
   instr->operand_count = count;
   for (int i = 0; i < count; i++)
@@ -154,7 +154,7 @@ void hsc_instr_move_before(hsc_instr *instr, hsc_instr *before) {
 void hsc_instr_remove(hsc_instr *instr) {
   hsc_computation *computation = instr->parent;
   for (int i = 0; i < instr->operand_count; i++)
-    hsc__user_remove(instr->operands[i], instr);
+    user_remove(instr->operands[i], instr);
   hsc_instr_drop_control(instr);
   if (instr->op == HSC_OP_PARAMETER && instr->attr.index.value < computation->parameter_count &&
       computation->parameters[instr->attr.index.value] == instr) {

@@ -35,7 +35,6 @@ hsc__attr_kind hsc__op_attr_kind(hsc_op op);
 // attr.c: deep copy into `arena` of the attributes of `op`; equality of two instructions'
 // attributes; a canonical byte form for hashing.
 void hsc__attr_copy(hsc_arena *arena, hsc_op op, const hsc_attr *from, hsc_attr *to);
-bool hsc__dims_equal(hsc_dims a, hsc_dims b);
 
 // Everything of an instruction that hashes as one number (fingerprint.c): 128 bits, updated field
 // by field.
@@ -80,7 +79,6 @@ void hsc__ptr_map_deinit(hsc__ptr_map *map);
 
 // edit.c: links. Users are entered by instr_link and taken out by instr_unlink.
 void hsc__user_add(hsc_instr *instr, hsc_instr *user);
-void hsc__user_remove(hsc_instr *instr, hsc_instr *user);
 // before NULL = at the end
 void hsc__list_insert(hsc_computation *computation, hsc_instr *instr, hsc_instr *before);
 bool hsc__computation_add_parameter(hsc_computation *computation,

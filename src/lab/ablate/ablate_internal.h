@@ -147,15 +147,11 @@ json_t *hsc__ablate_interleave(const ablate_run *run,
                                int64_t iterations,
                                int64_t warmups,
                                uint64_t order);
-bool hsc__ablate_is_timed(const ablate_run *run, int number);
 
 // ablate_structure.c
 HSC_MUST_USE hsc_status *hsc__ablate_compile_all(ablate_run *run, int from, int to);
 // ablate_numbers.c
 HSC_MUST_USE hsc_status *hsc__ablate_numbers(ablate_run *run, int from, int to);
-// Outputs against others: {"verdict", "max_ulp", "max_abs", "outputs_different", "outputs"}.
-HSC_MUST_USE hsc_status *hsc__ablate_compare(
-    const ablate_run *run, json_t *left, json_t *right, const char *name, json_t **out_numbers);
 // ablate_reference.c
 // Runs the program as it was written on the evaluator, or where that is too slow on a second
 // device: run->truth, or run->no_truth.

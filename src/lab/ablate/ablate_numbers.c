@@ -121,7 +121,8 @@ static void take_run(ablate_variant *v, hsc_outcome outcome, const char *message
     v->reference = json_incref(reference);
 }
 
-hsc_status *hsc__ablate_compare(
+// Outputs against others: {"verdict", "max_ulp", "max_abs", "outputs_different", "outputs"}.
+static hsc_status *compare(
     const ablate_run *run, json_t *left, json_t *right, const char *name, json_t **out_numbers) {
   json_t *rows = json_array();
   hsc_status *status = NULL;
@@ -145,11 +146,11 @@ static hsc_status *judge_outputs(ablate_run *run, json_t *body, const char *name
   json_t *reference = NULL;
   hsc_status *status = NULL;
   if (run->variants[0].outputs) {
-    status = hsc__ablate_compare(run, run->variants[0].outputs, outputs, name, &numbers);
+    status = compare(run, run->variants[0].outputs, outputs, name, &numbers);
     json_object_set_new(body, "numbers", numbers);
   }
   if (!status && run->truth) {
-    status = hsc__ablate_compare(run, run->truth, outputs, name, &reference);
+    status = compare(run, run->truth, outputs, name, &reference);
     json_object_set_new(body, "reference", reference);
   }
   return status;
@@ -257,8 +258,7 @@ hsc_status *hsc__ablate_numbers(ablate_run *run, int from, int to) {
     if (!status && baseline->ran)
       status = hsc__ablate_find_truth(run);
     if (!status && run->truth)
-      status =
-          hsc__ablate_compare(run, run->truth, baseline->outputs, "baseline", &baseline->reference);
+      status = compare(run, run->truth, baseline->outputs, "baseline", &baseline->reference);
     hsc_answer_deinit(&answer);
     hsc_bytes_deinit(&directory);
     hsc_lab_worker_destroy(worker);

@@ -19,7 +19,7 @@ static double *cell(const ablate_timing *t, int which, int variant, int process,
   return &t->total[which][place(t, variant, process, block)];
 }
 
-bool hsc__ablate_is_timed(const ablate_run *run, int number) {
+static bool is_timed(const ablate_run *run, int number) {
   const ablate_variant *v = &run->variants[number];
   if (number == 0 || v->kind == VARIANT_PLACEBO)
     return v->answer != NULL;
@@ -44,21 +44,21 @@ static hsc_status *plan_groups(ablate_timing *t) {
   HSC_TRY(hsc_arena_status(run->arena));
   for (int i = 0; i < run->variant_count; i++) {
     bool everywhere = i == 0 || run->variants[i].kind == VARIANT_PLACEBO;
-    if (everywhere && hsc__ablate_is_timed(run, i)) {
+    if (everywhere && is_timed(run, i)) {
       shared += bytes_of(&run->variants[i]);
       t->placebo_count += i > 0;
     }
   }
   double used = limit;  // opens the first group
   for (int i = 1; i < run->variant_count; i++) {
-    if (!hsc__ablate_is_timed(run, i) || run->variants[i].kind == VARIANT_PLACEBO)
+    if (!is_timed(run, i) || run->variants[i].kind == VARIANT_PLACEBO)
       continue;
     if (t->group_count == 0 || used + bytes_of(&run->variants[i]) > limit) {
       ablate_group *g = &t->groups[t->group_count++];
       g->members = HSC_NEW_ARRAY(run->arena, int, run->variant_count);
       HSC_TRY(hsc_arena_status(run->arena));
       for (int k = 0; k < run->variant_count; k++)
-        if ((k == 0 || run->variants[k].kind == VARIANT_PLACEBO) && hsc__ablate_is_timed(run, k))
+        if ((k == 0 || run->variants[k].kind == VARIANT_PLACEBO) && is_timed(run, k))
           g->members[g->count++] = k;
       used = shared;
     }
@@ -242,7 +242,7 @@ static hsc_status *judge(ablate_timing *t, int which, int *out_open) {
   for (int i = 1; i < run->variant_count && !status; i++) {
     bool there = false;
     bool placebo = run->variants[i].kind == VARIANT_PLACEBO;
-    if (!hsc__ablate_is_timed(run, i))
+    if (!is_timed(run, i))
       continue;
     status = effect_of(t, which, i, placebo ? &null[placebos] : &effects[variants], &there);
     if (!there)

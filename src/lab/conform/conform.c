@@ -35,7 +35,8 @@ static int members(const conform_check *check) {
   return check->count ? check->count() : 1;
 }
 
-size_t hsc_conform_count(void) {
+// How many checks there are.
+static size_t conform_count(void) {
   size_t count = 0;
   for (size_t i = 0; i < hsc__conform_check_count; i++)
     count += (size_t)members(&hsc__conform_checks[i]);
@@ -48,7 +49,7 @@ static bool is_wanted(const char *only, const char *area, const char *id) {
 
 // The checks that are wanted, in order: their results, still to be filled.
 static hsc_status *list_results(const char *only, hsc_arena *arena, hsc_conform_report *report) {
-  report->results = HSC_NEW_ARRAY(arena, hsc_conform_result, hsc_conform_count() + 1);
+  report->results = HSC_NEW_ARRAY(arena, hsc_conform_result, conform_count() + 1);
   HSC_TRY(hsc_arena_status(arena));
   for (size_t i = 0; i < hsc__conform_check_count; i++) {
     const conform_check *check = &hsc__conform_checks[i];

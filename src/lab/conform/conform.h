@@ -63,5 +63,3 @@ HSC_MUST_USE hsc_status *hsc_conform_serve(const char *device,
                                            const char *only,
                                            size_t first,
                                            int fd);
-// How many checks there are.
-size_t hsc_conform_count(void);

@@ -48,7 +48,7 @@ static int64_t count_kernels(const hsc_computation *computation, int depth) {
   return kernels;
 }
 
-void hsc_optimized_count(const hsc_module *module, hsc_optimized *out_facts) {
+static void optimized_count(const hsc_module *module, hsc_optimized *out_facts) {
   hsc_optimized facts = {.instructions = hsc_module_instr_count(module)};
   hsc_cost cost = {0};
   hsc_hash128_hex(hsc_module_fingerprint(module), facts.fingerprint);
@@ -69,7 +69,7 @@ void hsc_optimized_count(const hsc_module *module, hsc_optimized *out_facts) {
 hsc_status *hsc_optimized_read(const char *path, hsc_optimized *out_facts) {
   hsc_module *module = NULL;
   HSC_TRY(hsc_optimized_module(path, &module));
-  hsc_optimized_count(module, out_facts);
+  optimized_count(module, out_facts);
   hsc_module_destroy(module);
   return NULL;
 }

@@ -18,7 +18,6 @@ typedef struct hsc_optimized {
 // not know.
 // Errors: NOT_FOUND, DATA_LOSS, INVALID_ARGUMENT, UNIMPLEMENTED, by the reader of the format.
 HSC_MUST_USE hsc_status *hsc_optimized_module(const char *path, hsc_module **out_module);
-void hsc_optimized_count(const hsc_module *module, hsc_optimized *out_facts);
 HSC_MUST_USE hsc_status *hsc_optimized_read(const char *path, hsc_optimized *out_facts);
 // The same as an object ("fingerprint", "instructions", "fusions", "kernels", "custom_calls",
 // "flops", "bytes"), so that results can be compared without the program. What cannot be read is

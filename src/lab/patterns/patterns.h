@@ -64,7 +64,3 @@ HSC_MUST_USE hsc_status *hsc_patterns_text_short(const json_t *result,
                                                  const hsc_text_style *style,
                                                  hsc_bytes *out);
 HSC_MUST_USE hsc_status *hsc_patterns_markdown(const json_t *result, hsc_bytes *out);
-
-// The folder of the checked-in programs: $HLOSCOPE_MODELS, else ../models or
-// ../share/hloscope/models seen from the executable. NOT_FOUND lists them.
-HSC_MUST_USE hsc_status *hsc_models_dir(hsc_arena *arena, const char **out_path);

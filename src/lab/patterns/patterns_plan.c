@@ -22,7 +22,9 @@ const pattern_row hsc__pattern_rows[] = {
 };
 const size_t hsc__pattern_row_count = HSC_COUNT_OF(hsc__pattern_rows);
 
-hsc_status *hsc_models_dir(hsc_arena *arena, const char **out_path) {
+// The folder of the checked-in programs: $HLOSCOPE_MODELS, else ../models or
+// ../share/hloscope/models seen from the executable. NOT_FOUND lists them.
+static hsc_status *models_dir(hsc_arena *arena, const char **out_path) {
   return hsc_place_find_data("HLOSCOPE_MODELS", "models", "built-in graphs", arena, out_path);
 }
 
@@ -93,7 +95,7 @@ static int64_t input_argument(json_t *row) {
 static hsc_status *plan_models(patterns_run *run) {
   const hsc_patterns_options *o = run->options;
   const char *models = NULL;
-  HSC_TRY(hsc_models_dir(run->arena, &models));
+  HSC_TRY(models_dir(run->arena, &models));
   const char *path = hsc_arena_printf(run->arena, "%s/manifest.json", models);
   json_error_t error;
   json_t *manifest = json_load_file(path, 0, &error);

@@ -20,7 +20,3 @@ HSC_MUST_USE hsc_status *hsc__growth_sizes(const hsc_growth_options *options,
                                            hsc_arena *arena,
                                            hsc__growth_size *sizes,
                                            size_t *out_count);
-
-// Flops and bytes of the program as it is given; a loop counts as often as the constant says that
-// it compares its counter with. False: a loop compares with something else.
-bool hsc__growth_cost(const hsc_module *module, hsc_cost *out_cost);

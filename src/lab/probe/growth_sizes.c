@@ -56,7 +56,9 @@ static bool computation_cost(const hsc_computation *computation, int depth, hsc_
   return known;
 }
 
-bool hsc__growth_cost(const hsc_module *module, hsc_cost *out_cost) {
+// Flops and bytes of the program as it is given; a loop counts as often as the constant says that
+// it compares its counter with. False: a loop compares with something else.
+static bool growth_cost(const hsc_module *module, hsc_cost *out_cost) {
   *out_cost = (hsc_cost){0};
   return computation_cost(module->entry, 0, out_cost);
 }
@@ -242,7 +244,7 @@ hsc_status *hsc__growth_sizes(const hsc_growth_options *o,
       HSC_GOTO(
           scale_program(o->programs[0], from, hsc_bytes_view(&text), directory, arena, &sizes[i]));
     HSC_GOTO(hsc_program_read_file(sizes[i].path, &modules[i]));
-    sizes[i].cost_known = hsc__growth_cost(modules[i], &sizes[i].cost);
+    sizes[i].cost_known = growth_cost(modules[i], &sizes[i].cost);
   }
   if (!o->sizes) {
     HSC_GOTO(sizes_of_files(modules, count, values));

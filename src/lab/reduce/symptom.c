@@ -19,10 +19,6 @@ static const struct {
 const char *hsc_symptom_name(hsc_symptom_kind kind) {
   return SYMPTOMS[kind].name;
 }
-const char *hsc_symptom_doc(hsc_symptom_kind kind) {
-  return SYMPTOMS[kind].doc;
-}
-
 static hsc_status *no_such_symptom(const char *text) {
   const char *names[HSC_SYMPTOM_COUNT];
   hsc_bytes all = {0};

@@ -33,7 +33,6 @@ typedef struct hsc_symptom {
   const char *signature;
 } hsc_symptom;
 const char *hsc_symptom_name(hsc_symptom_kind kind);
-const char *hsc_symptom_doc(hsc_symptom_kind kind);
 // "wrong", "slow:3", "fires:algsimp". Errors: INVALID_ARGUMENT with what there is.
 HSC_MUST_USE hsc_status *hsc_symptom_parse(const char *text,
                                            hsc_arena *arena,

@@ -120,7 +120,7 @@ size_t hsc_agreement_wanted(const hsc_agreement *agreement) {
   return agreement->count;
 }
 
-size_t hsc_agreement_compared_count(const hsc_agreement *agreement) {
+static size_t agreement_compared_count(const hsc_agreement *agreement) {
   size_t compared = 0;
   for (size_t i = 0; i < agreement->count; i++)
     compared += !agreement->entries[i].gap;
@@ -159,7 +159,7 @@ static size_t anchors(const hsc_agreement *agreement) {
 hsc_agreement_verdict hsc_agreement_verdict_of(const hsc_agreement *agreement) {
   size_t shown = 0;
   hsc_finding worst = worst_finding(agreement, &shown);
-  bool whole = hsc_agreement_compared_count(agreement) == agreement->count;
+  bool whole = agreement_compared_count(agreement) == agreement->count;
   if (worst == HSC_FINDING_DIFFERENT)
     return HSC_AGREEMENT_DIFFERENT;
   // a compile that changed nothing has its anchor and no more to be compared
@@ -246,7 +246,7 @@ static void write_gaps(const hsc_agreement *agreement, hsc_bytes *out) {
 
 void hsc_agreement_sentence(const hsc_agreement *agreement, hsc_bytes *out) {
   size_t shown = 0;
-  size_t compared = hsc_agreement_compared_count(agreement);
+  size_t compared = agreement_compared_count(agreement);
   hsc_finding worst = worst_finding(agreement, &shown);
   const char *plural = agreement->count == 1 ? "" : "s";
   switch (hsc_agreement_verdict_of(agreement)) {
@@ -285,7 +285,7 @@ json_t *hsc_agreement_coverage(const hsc_agreement *agreement) {
       json_object_set_new(coverage, hsc_bytes_text(&key),
                           json_integer((json_int_t)agreement->count)) ||
       json_object_set_new(coverage, "compared",
-                          json_integer((json_int_t)hsc_agreement_compared_count(agreement))) ||
+                          json_integer((json_int_t)agreement_compared_count(agreement))) ||
       json_object_set(coverage, "not_compared", gaps);
   json_decref(gaps);
   hsc_bytes_deinit(&key);

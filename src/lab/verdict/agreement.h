@@ -57,7 +57,6 @@ void hsc_agreement_anchor(hsc_agreement *agreement, const char *name);
 void hsc_agreement_gap(hsc_agreement *agreement, json_t *key, const char *name, const char *reason);
 
 size_t hsc_agreement_wanted(const hsc_agreement *agreement);
-size_t hsc_agreement_compared_count(const hsc_agreement *agreement);
 hsc_agreement_verdict hsc_agreement_verdict_of(const hsc_agreement *agreement);
 // "equal", "close", "different", "partly", "unknown"
 const char *hsc_agreement_text(hsc_agreement_verdict verdict);

@@ -62,7 +62,7 @@ bool hsc__fused_shapes_equal(const hsc_fused_shape *a, const hsc_fused_shape *b)
   return true;
 }
 
-int hsc__fused_outputs(const hsc_instr *instr) {
+static int fused_outputs(const hsc_instr *instr) {
   return hsc_shape_leaf_count(&instr->shape);
 }
 
@@ -73,7 +73,7 @@ static int body_size(const hsc_instr *instr) {
 bool hsc__fused_too_large(const hsc_instr *a, const hsc_instr *b) {
   return body_size(a) + body_size(b) > HSC_FUSED_MAX_INSTRS ||
          a->operand_count + b->operand_count > HSC_FUSED_MAX_OPERANDS ||
-         hsc__fused_outputs(a) + hsc__fused_outputs(b) > HSC_FUSED_MAX_OUTPUTS;
+         fused_outputs(a) + fused_outputs(b) > HSC_FUSED_MAX_OUTPUTS;
 }
 
 int64_t hsc__fused_computed(hsc_computation *body, const hsc_instr *of, int64_t *out_of) {

@@ -29,7 +29,6 @@ typedef struct hsc_fused_shape {
 } hsc_fused_shape;
 bool hsc__fused_shape(const hsc_instr *instr, hsc_fused_shape *out_shape);
 bool hsc__fused_shapes_equal(const hsc_fused_shape *a, const hsc_fused_shape *b);
-int hsc__fused_outputs(const hsc_instr *instr);
 
 // Asked for two instructions of one computation, `first` before `second`: may they run at once,
 // where `second` is? Not when second needs first by a way around; first may be an operand of

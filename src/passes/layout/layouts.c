@@ -58,7 +58,8 @@ static bool contains(hsc_dims dims, int64_t value) {
   return false;
 }
 
-bool hsc__order_keeps_free(const hsc__order *order, hsc_dims a, hsc_dims b) {
+// Whether the dimensions that are in none of the lists are in memory in their logical order.
+static bool order_keeps_free(const hsc__order *order, hsc_dims a, hsc_dims b) {
   int last = -1;
   for (int p = 0; p < order->rank; p++) {
     if (contains(a, order->dim[p]) || contains(b, order->dim[p]))
@@ -75,8 +76,8 @@ bool hsc__takes_order(const hsc_instr *instr, int operand, const hsc__order *ord
     case HSC_OP_DOT: {
       const hsc_dot_dims *dims = &instr->attr.dot;
       return !dims->sparsity && instr->operand_count == 2 &&
-             hsc__order_keeps_free(order, operand ? dims->rhs_batch : dims->lhs_batch,
-                                   operand ? dims->rhs_contracting : dims->lhs_contracting);
+             order_keeps_free(order, operand ? dims->rhs_batch : dims->lhs_batch,
+                              operand ? dims->rhs_contracting : dims->lhs_contracting);
     }
     case HSC_OP_CONVOLUTION: {
       // The kernels want features last; an order that has them elsewhere costs more than the
@@ -89,7 +90,7 @@ bool hsc__takes_order(const hsc_instr *instr, int operand, const hsc__order *ord
     }
     case HSC_OP_REDUCE:
       return instr->operand_count == 2 && operand == 0 &&
-             hsc__order_keeps_free(order, instr->attr.dims.dims, (hsc_dims){0});
+             order_keeps_free(order, instr->attr.dims.dims, (hsc_dims){0});
     case HSC_OP_TRANSPOSE:
       return true;
     default:

@@ -20,8 +20,6 @@ int hsc__order_place(const hsc__order *order, int64_t dim);
 hsc_shape hsc__shape_in_order(hsc_arena *arena, hsc_shape shape, const hsc__order *order);
 // The order in which transpose(x) is x's bytes unchanged.
 hsc__order hsc__order_of_transposed(const hsc__order *operand, hsc_dims permutation);
-// Whether the dimensions that are in none of the lists are in memory in their logical order.
-bool hsc__order_keeps_free(const hsc__order *order, hsc_dims a, hsc_dims b);
 // Whether an instruction takes an operand in any order at no cost, its other operands and its
 // result staying as they are.
 bool hsc__takes_order(const hsc_instr *instr, int operand, const hsc__order *order);

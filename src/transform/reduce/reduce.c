@@ -81,11 +81,13 @@ static hsc_status *describe_inputs(hsc__reducing *r, hsc_reduce_input **out_inpu
   return NULL;
 }
 
+static void reduce_sweep(hsc_module *module);
+
 // What a rule made, as the caller gets it. Takes `status`. A program that does not verify is none.
 static hsc_status *end(hsc__reducing *r, hsc_status *status, hsc_reduced *out_reduced) {
   *out_reduced = (hsc_reduced){0};
   if (!status && r->changed) {
-    hsc__reduce_sweep(r->module);
+    reduce_sweep(r->module);
     hsc_status *wrong = hsc_module_sort(r->module);
     if (!wrong)
       wrong = hsc_module_verify(r->module);
@@ -205,10 +207,6 @@ hsc_status *hsc__reduce_zeros(hsc_instr *instr, hsc_instr **out_zeros) {
   return hsc_builder_finish(&b, NULL, NULL);
 }
 
-void hsc__reduce_set_root(hsc_computation *computation, hsc_instr *root) {
-  computation->root = root;
-}
-
 static void close_up_parameters(hsc_computation *entry) {
   int kept = 0;
   for (int p = 0; p < entry->parameter_count; p++) {
@@ -221,7 +219,9 @@ static void close_up_parameters(hsc_computation *entry) {
   entry->parameter_count = kept;
 }
 
-void hsc__reduce_sweep(hsc_module *module) {
+// Removes dead instructions of all computations, and parameters of the entry computation that
+// nothing uses; numbers of those that stay close up.
+static void reduce_sweep(hsc_module *module) {
   HSC_FOR_EACH_COMPUTATION (module, computation)
     for (hsc_instr *instr = computation->last, *before; instr; instr = before) {
       before = instr->prev;

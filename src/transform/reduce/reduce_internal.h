@@ -33,8 +33,3 @@ bool hsc__reduce_here(hsc__reducing *r);
 HSC_MUST_USE hsc_status *hsc__reduce_by_parameter(hsc__reducing *r, hsc_instr *instr);
 // Zeros of the shape of `instr` (an array, or a tuple of such), built before it.
 HSC_MUST_USE hsc_status *hsc__reduce_zeros(hsc_instr *instr, hsc_instr **out_zeros);
-// Makes `root` (an instruction of the computation) its result, whatever the shape.
-void hsc__reduce_set_root(hsc_computation *computation, hsc_instr *root);
-// Removes dead instructions of all computations, and parameters of the entry computation that
-// nothing uses; numbers of those that stay close up.
-void hsc__reduce_sweep(hsc_module *module);
