@@ -35,7 +35,8 @@ static const hsc_option options[] = {
                       "output|o",
                       "FILE",
                       NULL,
-                      "output file; - is standard output; DIR/ is partitioned by run, host, date; default: CAPTURE's name with the format's extension"),
+                      "output file; - is standard output; DIR/ is partitioned by run, host, date; "
+                      "default: CAPTURE's name with the format's extension"),
     HSC_OPTION_END,
 };
 
