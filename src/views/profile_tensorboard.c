@@ -4,7 +4,10 @@
 // (docs/formats/xspace.md): line "XLA Ops" whose events' metadata have program_id and symbol_id,
 // line "Steps", plane stats with the peaks. A profile of XLA:CPU has its operators on the threads
 // of the host; here its device is given such a plane beside, with a line "XLA Ops" for each thread,
-// so that events of a line still nest and self times stay what they are.
+// so that events of a line still nest and self times stay what they are. xprof takes the operators
+// of its steps from the last such line of a plane alone and leaves out steps that have none on it:
+// the busiest thread's comes last. (A plane for each thread would be no way out: of several planes
+// xprof shows the steps that all of them have.)
 #include "base/files/file_io.h"
 #include "base/text/text.h"
 #include "views/profile_tensorboard.h"
@@ -244,7 +247,7 @@ static hsc_status *write_device(writer *t,
   hsc_xwriter_stat_text(&t->w, "hloscope_thread", hsc_view_of(lanes[0]->name));
   write_steps(t, device);
   write_modules(t, device);
-  for (size_t l = 0; l < count && !status; l++)
+  for (size_t l = count; l-- > 0 && !status;)
     status = write_thread(t, by_key, device, lanes[l], l);
   hsc_xwriter_end_plane(&t->w);
   return status;

@@ -6,6 +6,7 @@
 import json
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -93,6 +94,9 @@ def check(number, name, logdir, environment):
     steps = ours(logdir, "steps")
     if len(got["steps"]) != len(steps):
         bad.append(f"{len(got['steps'])} steps, we {len(steps)}")
+    times = [float(re.search(r"Step time = ([0-9.]+) ms", row["tooltip"])[1]) for row in got["steps"]]
+    if any(abs(theirs - row["time"] / 1e6) > 0.002 for theirs, row in zip(times, steps)):
+        bad.append(f"steps take {times} ms, we say {[row['time'] / 1e6 for row in steps]}")
     peaks = {r["program"]: r["size"] for r in ours(logdir, "memory") if r["what"] == "peak in use" and r["at"] is not None}
     if peaks != {name: peak for name, peak in got["allocators"].items() if name}:
         bad.append(f"memory profile: peaks {got['allocators']}, ours are {peaks}")
