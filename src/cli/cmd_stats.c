@@ -270,7 +270,9 @@ static hsc_status *print_comparisons(hsc_cli *cli, const json_t *document) {
     for (size_t c = 2; c < 5; c++)
       hsc_table_double(table, number_at(row, columns[c][0]));
     double more = number_at(row, "more_runs");
-    if (strcmp(text_at(row, "verdict"), "cannot tell"))
+    if (json_is_string(json_object_get(row, "assumes")))
+      hsc_table_printf(table, "%s, if each number is independent", text_at(row, "verdict"));
+    else if (strcmp(text_at(row, "verdict"), "cannot tell"))
       hsc_table_text(table, text_at(row, "verdict"));
     else if (json_is_string(json_object_get(row, "why")))
       hsc_table_printf(table, "cannot tell (%s)", text_at(row, "why"));

@@ -161,8 +161,8 @@ hsc_status *hsc_stats_bootstrap(hsc_statistic statistic,
   hsc_interval_options o;
   HSC_TRY(hsc__interval_options(options, &o));
   double estimate = n ? statistic(x, n) : NAN;
-  *out_interval = (hsc_interval){estimate, estimate, estimate};
-  if (n < 2 || hsc__has_nan(x, n) || isnan(estimate))
+  *out_interval = (hsc_interval){estimate, NAN, NAN};
+  if (n < HSC_LEAST_FOR_INTERVAL || hsc__has_nan(x, n) || isnan(estimate))
     return NULL;
 
   bool is_median = statistic == hsc_stats_median;
@@ -195,6 +195,20 @@ done:
   return status;
 }
 
+// Of few blocks: so many standard deviations of the resampled values; of their logarithms where all
+// are positive, since what can only be positive (a time) has no interval below zero.
+static void few_block_ends(
+    double *values, size_t count, double estimate, double tail, hsc_interval *out) {
+  bool positive = estimate > 0;
+  for (size_t r = 0; r < count && positive; r++)
+    positive = values[r] > 0 && isfinite(values[r]);
+  for (size_t r = 0; r < count && positive; r++)
+    values[r] = log(values[r]);
+  double reach = tail * hsc_stats_sd(values, count);
+  *out = (hsc_interval){estimate, positive ? estimate * exp(-reach) : estimate - reach,
+                        positive ? estimate * exp(reach) : estimate + reach};
+}
+
 hsc_status *hsc_stats_bootstrap_blocks(hsc_statistic statistic,
                                        const double *x,
                                        const size_t *block_sizes,
@@ -213,11 +227,13 @@ hsc_status *hsc_stats_bootstrap_blocks(hsc_statistic statistic,
       largest = block_sizes[b];
   }
   double estimate = n ? statistic(x, n) : NAN;
-  *out_interval = (hsc_interval){estimate, estimate, estimate};
+  *out_interval = (hsc_interval){estimate, NAN, NAN};
   if (n < 2 || hsc__has_nan(x, n))
     return NULL;
   if (block_count < 2)
     return hsc_stats_bootstrap(statistic, x, n, options, out_interval);
+  if (block_count < HSC_LEAST_FOR_INTERVAL)
+    return NULL;
 
   size_t *starts = hsc_alloc(block_count * sizeof(size_t));
   double *sample = hsc_alloc(block_count * largest * sizeof(double));
@@ -250,8 +266,7 @@ hsc_status *hsc_stats_bootstrap_blocks(hsc_statistic statistic,
   }
   double wider = wide_tail(o.confidence, block_count);
   if (block_count < FEW_BLOCKS) {
-    double reach = -wider * hsc_stats_sd(values, o.resample_count);
-    *out_interval = (hsc_interval){estimate, estimate - reach, estimate + reach};
+    few_block_ends(values, o.resample_count, estimate, -wider, out_interval);
   } else {
     bca_ends(values, o.resample_count, estimate, skew_of_left_out(left_out, block_count), wider,
              out_interval);
@@ -289,8 +304,8 @@ hsc_status *hsc__ratio_of_medians(const double *x,
   double estimate = hsc_stats_median(x, nx) / hsc_stats_median(y, ny);
   if (!isfinite(estimate))
     estimate = NAN;
-  *out_ratio = (hsc_interval){estimate, estimate, estimate};
-  if (isnan(estimate))
+  *out_ratio = (hsc_interval){estimate, NAN, NAN};
+  if (isnan(estimate) || nx < HSC_LEAST_FOR_INTERVAL || ny < HSC_LEAST_FOR_INTERVAL)
     return NULL;
   size_t count = o.resample_count;
   double *sx = hsc__sorted_copy(x, nx);

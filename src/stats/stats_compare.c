@@ -267,8 +267,8 @@ void hsc_stats_decide(hsc_comparison *c, double margin, size_t n) {
   hsc_interval r = c->ratio;
   c->margin = margin;
   c->verdict = HSC_VERDICT_CANNOT_TELL;
-  // One sample a side has no interval, so it can claim nothing.
-  if (n >= 2 && !isnan(r.estimate)) {
+  // Too few on a side have no interval, so they can claim nothing.
+  if (n >= HSC_LEAST_FOR_INTERVAL && !isnan(r.estimate)) {
     if (r.low >= 1 / (1 + margin) && r.high <= 1 + margin)
       c->verdict = HSC_VERDICT_SAME;
     else if (r.high < 1 && r.estimate < 1 / (1 + margin))

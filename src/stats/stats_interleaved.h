@@ -14,10 +14,9 @@
 
 #include "stats/stats.h"
 
-// With fewer processes there is no interval over processes: their extremes do not hold the median
-// with 95 % (hsc_stats_quantile_needs(0.5, 0.95)), and processes that fall into one of two modes
-// look alike too often. A width from two or three of them is luck.
-enum { HSC_LEAST_PROCESSES = 6 };
+// With fewer processes there is no interval over processes: besides what holds for all units,
+// processes that fall into one of two modes look alike too often.
+enum { HSC_LEAST_PROCESSES = HSC_LEAST_FOR_INTERVAL };
 
 // Medians of blocks: [sum of process_blocks], those of a process contiguous. Positive; a block with
 // a value that is not finite is left out.

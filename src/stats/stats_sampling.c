@@ -9,6 +9,9 @@
 #include "stats/stats_internal.h"
 
 enum { LEAST_UPPER_ANYWAY = 3, EXACT_BLOCKS = 10 };
+// A budget that ends before there are enough for an interval waits for them if they take no longer.
+static const double ENOUGH_ANYWAY_S = 1;
+static const double EXTRAPOLATED_WIDTH = 1;
 
 static size_t or_else(size_t value, size_t by_default) {
   return value ? value : by_default;
@@ -131,6 +134,14 @@ static hsc_status *choose(hsc_sampling *s) {
   return NULL;
 }
 
+// The budget is spent: are there as many as are made whatever it says?
+static bool enough_anyway(const hsc_sampling *s) {
+  if (s->upper_count < LEAST_UPPER_ANYWAY || s->upper_count >= HSC_LEAST_FOR_INTERVAL)
+    return s->upper_count >= LEAST_UPPER_ANYWAY;
+  double each_s = s->spent_s / (double)s->upper_count;
+  return each_s * HSC_LEAST_FOR_INTERVAL > ENOUGH_ANYWAY_S;
+}
+
 hsc_status *hsc_sampling_add(hsc_sampling *s, const double *x, size_t n, double spent_s) {
   const hsc_sampling_options *o = &s->options;
   if (n == 0)
@@ -151,7 +162,7 @@ hsc_status *hsc_sampling_add(hsc_sampling *s, const double *x, size_t n, double 
                        .least = o->least_upper,
                        .most = o->most_upper};
   hsc_stop stop = hsc_stats_stop(&rule, s->medians, s->upper_count, s->spent_s);
-  if (stop == HSC_STOP_GO_ON || (stop == HSC_STOP_BUDGET && s->upper_count < LEAST_UPPER_ANYWAY))
+  if (stop == HSC_STOP_GO_ON || (stop == HSC_STOP_BUDGET && !enough_anyway(s)))
     return NULL;
   s->stop = stop;
   hsc_sampling_end(s, hsc_stop_text(stop));
@@ -187,12 +198,12 @@ hsc_status *hsc_sampling_finish(hsc_sampling *s, uint64_t seed) {
   else
     HSC_TRY(hsc_stats_bootstrap(hsc_stats_median, s->samples, s->count, &o, &s->interval));
   double wanted = s->options.half_width;
-  if (s->count < 2) {
-    s->more = wanted > 0 ? NAN : 0;
-    return NULL;
-  }
   s->half_width = (s->interval.high - s->interval.low) / 2 / fabs(s->interval.estimate);
-  if (wanted > 0 && s->half_width > wanted)
+  // Widths shrink by the square root of the number only where they are known themselves: one as
+  // large as the median is of a machine that stood still now and then.
+  if (wanted > 0 && !(s->half_width <= EXTRAPOLATED_WIDTH))
+    s->more = NAN;
+  else if (wanted > 0 && s->half_width > wanted)
     s->more = ceil((double)s->count * (pow(s->half_width / wanted, 2) - 1));
   return NULL;
 }

@@ -51,11 +51,11 @@ typedef struct hsc_sampling {
   const char *ended_by;  // in words
   // filled by hsc_sampling_finish
   // of the median, hierarchical bootstrap over the upper level (over samples when there is one);
-  // ends equal it when count < 2
+  // ends are NaN with fewer than HSC_LEAST_FOR_INTERVAL of them
   hsc_interval interval;
-  double half_width;  // reached, as a share of the median; NaN with fewer than two samples
+  double half_width;  // reached, as a share of the median; NaN without an interval
   // about so many more of the lower level would reach the wanted width; 0 = reached or none wanted;
-  // NaN = cannot be said
+  // NaN = cannot be said: no interval, or one wider than the median
   double more;
 } hsc_sampling;
 
@@ -63,7 +63,8 @@ typedef struct hsc_sampling {
 void hsc_sampling_init(hsc_sampling *sampling, const hsc_sampling_options *options, double once_s);
 void hsc_sampling_deinit(hsc_sampling *sampling);
 // Lower repetitions to make in the next one of the upper level; 0 = it has ended. At least three of
-// the upper level are made whatever the budget says.
+// the upper level are made whatever the budget says, and HSC_LEAST_FOR_INTERVAL where these take no
+// more than a second.
 size_t hsc_sampling_next(const hsc_sampling *sampling);
 // What was measured: x[n] in seconds (n may differ from what was asked for), spent_s of the whole,
 // with what lies around them. Not finite samples are kept and end nothing by width. Errors:

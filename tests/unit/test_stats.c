@@ -136,7 +136,7 @@ static void test_bootstrap_matches_scipy(void **state) {
   assert_ok(hsc_stats_bootstrap(hsc_stats_sd, E, N(E), &o, &again));
   assert_memory_equal(&i, &again, sizeof(i));  // the same seed gives the same interval
   assert_ok(hsc_stats_bootstrap(hsc_stats_median, A, 1, &o, &i));
-  assert_true(i.low == A[0] && i.high == A[0]);
+  assert_true(i.estimate == A[0] && isnan(i.low) && isnan(i.high));
 }
 
 static void test_median_interval_covers_the_truth(void **state) {

@@ -160,6 +160,51 @@ static void test_the_document_says_who_chose_what(void **state) {
   hsc_sampling_deinit(&s);
 }
 
+// What three wild blocks show is no interval, and nothing follows from its width.
+static void test_too_few_blocks_give_no_interval(void **state) {
+  (void)state;
+  static const double slow[] = {0.06, 0.3, 0.05};
+  static const double steps[] = {1e-3, 9e-3, 1e-3, 2e-3, 1e-3};
+  hsc_sampling s = plan(&(hsc_sampling_options){.half_width = 0.02, .budget_s = 0.2}, 0.06);
+  for (size_t i = 0; i < HSC_COUNT_OF(slow); i++)
+    assert_ok(hsc_sampling_add(&s, &slow[i], 1, slow[i]));
+  assert_int_equal(hsc_sampling_next(&s), 1);  // six of these take about a second
+  hsc_sampling_end(&s, "an interrupt");
+  assert_ok(hsc_sampling_finish(&s, 1));
+  assert_true(s.interval.estimate == 0.06 && isnan(s.interval.low) && isnan(s.interval.high));
+  assert_true(isnan(s.half_width) && isnan(s.more));
+  assert_text(&s, "no interval from fewer than 6 blocks");
+  hsc_sampling_deinit(&s);
+
+  s = plan(&(hsc_sampling_options){.half_width = 0.02, .exact = 5}, 1e-3);
+  assert_ok(hsc_sampling_add(&s, steps, 5, 0.02));  // in one block
+  assert_ok(hsc_sampling_finish(&s, 1));
+  assert_true(isnan(s.interval.low) && isnan(s.more));
+  assert_text(&s, "no interval from fewer than 6 runs");
+  hsc_sampling_deinit(&s);
+
+  // An interval wider than the median holds no time below zero, and nothing is told of the rest.
+  static const double wild[] = {0.01, 0.3, 0.02, 0.9, 0.01, 0.4};
+  s = plan(&(hsc_sampling_options){.half_width = 0.02, .exact = 6}, 0.01);
+  for (size_t i = 0; i < HSC_COUNT_OF(wild); i++)
+    assert_ok(hsc_sampling_add(&s, &wild[i], 1, wild[i]));
+  assert_ok(hsc_sampling_finish(&s, 1));
+  assert_true(s.interval.low > 0 && s.interval.high > 0.3 && s.half_width > 1 && isnan(s.more));
+  assert_text(&s, "the interval is wider than the median");
+  hsc_sampling_deinit(&s);
+
+  // An hour a run: three, whatever the budget says, and no more.
+  s = plan(&(hsc_sampling_options){.half_width = 0.02, .budget_s = 0.2}, 3600);
+  for (size_t n = 0; hsc_sampling_next(&s); n++) {
+    assert_true(n < 3);
+    assert_ok(hsc_sampling_add(&s, &(double){3600}, 1, 3600));
+  }
+  assert_ok(hsc_sampling_finish(&s, 1));
+  assert_int_equal(s.upper_count, 3);
+  assert_true(isnan(s.interval.low) && isnan(s.more));
+  hsc_sampling_deinit(&s);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_a_quiet_machine_ends_by_width),
@@ -169,6 +214,7 @@ int main(void) {
       cmocka_unit_test(test_a_given_number_is_made_whatever_it_shows),
       cmocka_unit_test(test_bad_samples_end_nothing_by_width),
       cmocka_unit_test(test_the_document_says_who_chose_what),
+      cmocka_unit_test(test_too_few_blocks_give_no_interval),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -203,7 +203,7 @@ static void note_sampling(hsc_table *table, const json_t *patterns) {
     size_t trials = (size_t)json_integer_value(hsc_json_path(sampling, "made", "trial", NULL));
     all++;
     pilots += json_is_object(json_object_get(sampling, "pilot"));
-    narrow += json_real_value(json_object_get(sampling, "half_width")) <=
+    narrow += hsc_json_number(json_object_get(sampling, "half_width")) <=
               hsc_json_number(json_object_get(sampling, "wanted_half_width"));
     manifold += json_array_size(hsc_json_path(p, "run", "modes", NULL)) > 1;
     least = trials < least ? trials : least;

@@ -4,6 +4,7 @@
 #include "lab/run/sampling_document.h"
 
 #include <math.h>
+#include <string.h>
 
 #include "lab/run/json_tree.h"
 #include "lab/run/stats_document.h"
@@ -27,6 +28,19 @@ static void append_about(hsc_bytes *out, double n, bool unicode) {
   hsc_bytes_append_text(out, text);
 }
 
+// No interval, and what it would have been made from.
+static void append_too_few(hsc_bytes *out, const hsc_sampling *s) {
+  char many[64];
+  bool alone = s->upper_count == 1 && strcmp(s->options.upper, "process");
+  size_t units = alone ? s->count : s->upper_count;
+  const char *unit = alone ? s->options.lower : s->options.upper;
+  if (units >= HSC_LEAST_FOR_INTERVAL)
+    hsc_bytes_append_text(out, "; no interval: not every time is a number");
+  else
+    hsc_bytes_printf(out, "; no interval from fewer than %d %s", HSC_LEAST_FOR_INTERVAL,
+                     plural(unit, many));
+}
+
 void hsc_sampling_text(const hsc_sampling *s, bool unicode, hsc_bytes *out) {
   const hsc_sampling_options *o = &s->options;
   const char *plus = unicode ? "±" : "+-";
@@ -48,7 +62,9 @@ void hsc_sampling_text(const hsc_sampling *s, bool unicode, hsc_bytes *out) {
     hsc_bytes_append_text(out, "; the interval is wider than the median");
   else if (isfinite(s->half_width))
     hsc_bytes_printf(out, "; interval %s%.2g %%", plus, 100 * s->half_width);
-  if (o->half_width > 0 && (s->more > 0 || !isfinite(s->half_width))) {
+  else
+    append_too_few(out, s);
+  if (o->half_width > 0 && (s->more > 0 || s->half_width > 1)) {
     hsc_bytes_printf(out, ", wanted %s%.2g %%", plus, 100 * o->half_width);
     if (isfinite(s->more)) {
       hsc_bytes_append_text(out, ": about ");

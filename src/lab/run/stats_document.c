@@ -180,7 +180,8 @@ static hsc_status *describe(const hsc_sample_series *s,
   hsc_sort_doubles(c->sorted, c->n);
   c->median = (hsc_interval){summary.median, summary.median_low, summary.median_high};
   double worth = hsc_stats_effective_count(c->x, c->n);
-  const char *method = c->n < 2 ? "one sample has no interval" : "bootstrap (BCa)";
+  const char *method =
+      c->n < HSC_LEAST_FOR_INTERVAL ? "too few samples for an interval" : "bootstrap (BCa)";
   if (c->block_count > 1) {
     if (c->n > 100000)
       interval.resample_count = 200;
@@ -195,6 +196,8 @@ static hsc_status *describe(const hsc_sample_series *s,
     method = "bootstrap of processes";
     if (few)
       method = "too few processes for an interval";
+    else if (c->block_count < HSC_LEAST_FOR_INTERVAL)
+      method = "too few blocks for an interval";
     else if (c->one_process)
       method = "bootstrap of blocks of one process";
   } else if (c->n >= 20 && worth < 0.8 * (double)c->n) {
@@ -340,7 +343,17 @@ static hsc_status *compare(const hsc_sample_series *s,
                       k.verdict == HSC_VERDICT_CANNOT_TELL ? number(k.more_runs) : json_null());
   bool by_processes = processes_of(c) && processes_of(base);
   json_object_set_new(row, "compared", json_string(by_processes ? "processes" : "samples"));
+  size_t fewer = c->n < base->n ? c->n : base->n;
+  if (!*why && fewer < HSC_LEAST_FOR_INTERVAL)
+    snprintf(why, sizeof why, "no interval from fewer than %d numbers on each side",
+             HSC_LEAST_FOR_INTERVAL);
   json_object_set_new(row, "why", *why ? json_string(why) : json_null());
+  bool assumed = !by_processes && k.verdict != HSC_VERDICT_CANNOT_TELL;
+  json_object_set_new(
+      row, "assumes",
+      assumed ? json_string("each number is independent of the others: of a process of its own, or "
+                            "the sides' runs taken in turn")
+              : json_null());
   json_array_append_new(rows, row);
   *out_p = k.p_value;
   return NULL;
@@ -369,6 +382,11 @@ static size_t partner(const hsc_samples *set, size_t i, size_t baseline) {
   return file_series(set, s->source) == 1 && file_series(set, first->source) == 1 ? 0 : SIZE_MAX;
 }
 
+static void take_back(json_t *row) {
+  json_object_set_new(row, "verdict", json_string("cannot tell"));
+  json_object_set_new(row, "assumes", json_null());
+}
+
 // Many comparisons are many chances to be wrong: what is called faster or slower must hold among
 // all of them (Benjamini & Hochberg, 5 %).
 static hsc_status *discover(json_t *rows, const double *p) {
@@ -383,7 +401,7 @@ static hsc_status *discover(json_t *rows, const double *p) {
     json_object_set_new(row, "q_value", number(q[i]));
     bool claims = !strcmp(verdict, "faster") || !strcmp(verdict, "slower");
     if (claims && n > 1 && !(q[i] <= 0.05))
-      json_object_set_new(row, "verdict", json_string("cannot tell"));
+      take_back(row);
   }
   hsc_free(q);
   return NULL;
@@ -426,6 +444,15 @@ static hsc_status *compare_all(const hsc_samples *set,
     status = discover(rows, p);
   hsc_free(p);
   return status;
+}
+
+static bool any_assumes(const json_t *comparisons) {
+  size_t i;
+  json_t *row;
+  json_array_foreach ((json_t *)(uintptr_t)comparisons, i, row)
+    if (json_is_string(json_object_get(row, "assumes")))
+      return true;
+  return false;
 }
 
 hsc_status *hsc_stats_document(const hsc_samples *samples,
@@ -481,10 +508,14 @@ hsc_status *hsc_stats_document(const hsc_samples *samples,
       json_array_append_new(
           notes, json_string("a finer claim needs a quieter machine, whatever the number of runs"));
     json_array_append_new(
-        notes,
-        json_string("intervals hold for runs that were interleaved; runs made one set after "
-                    "the other also differ by what the machine did meanwhile; a number whose "
-                    "process is not reported (--blocks) counts as one process"));
+        notes, json_string("intervals hold for runs that were interleaved; runs made one set after "
+                           "the other also differ by what the machine did meanwhile"));
+    if (any_assumes(comparisons))
+      json_array_append_new(
+          notes, json_string("the process of a number is not reported, so each counts by itself: "
+                             "runs of one process are alike in what differs between processes, and "
+                             "a verdict from them is of these processes, not of the programs; "
+                             "--blocks names the column that says the process"));
   }
   for (size_t i = 0; all && i < n; i++)
     clean_free(&all[i]);
