@@ -108,10 +108,10 @@ HSC_MUST_USE hsc_status *hsc_stats_summarize(const double *x,
 
 // ---- intervals by resampling --------------------------------------------------------------------
 
-// The least number of units (samples, blocks, processes) that an interval is made from: the extremes
-// of fewer do not hold the median with 95 % (hsc_stats_quantile_needs(0.5, 0.95)), so a width from
-// them is luck, and so is what is extrapolated from that width. Below it every function here leaves
-// the ends NaN; nothing is claimed and no number of further runs is told.
+// The least number of units (samples, blocks, processes) that an interval is made from: the
+// extremes of fewer do not hold the median with 95 % (hsc_stats_quantile_needs(0.5, 0.95)), so a
+// width from them is luck, and so is what is extrapolated from that width. Below it every function
+// here leaves the ends NaN; nothing is claimed and no number of further runs is told.
 enum { HSC_LEAST_FOR_INTERVAL = 6 };
 
 typedef double (*hsc_statistic)(const double *x, size_t n);
@@ -132,8 +132,9 @@ HSC_MUST_USE hsc_status *hsc_stats_bootstrap(hsc_statistic statistic,
 // acceleration from the jackknife over blocks; the normal quantile of the tail is replaced by
 // sqrt(B / (B - 1)) times Student's with B - 1 degrees of freedom, without which few blocks give
 // too narrow an interval (Hesterberg 2015, section 4.1.4). block_sizes[block_count] add up to n;
-// samples of a block are contiguous. Two to five blocks: ends of NaN. Under 12 blocks the resamples' range itself is too narrow:
-// estimate -+ that tail times their standard deviation. One block: as if there were none. Errors:
+// samples of a block are contiguous. Two to five blocks: ends of NaN. Under 12 blocks the
+// resamples' range itself is too narrow: estimate -+ that tail times their standard deviation (on a
+// logarithmic scale where all are positive). One block: as if there were none. Errors:
 // INVALID_ARGUMENT (an empty block), RESOURCE_EXHAUSTED.
 HSC_MUST_USE hsc_status *hsc_stats_bootstrap_blocks(hsc_statistic statistic,
                                                     const double *x,
@@ -198,8 +199,8 @@ typedef struct hsc_comparison {
 // faster: the ratio's interval lies wholly below 1 and the ratio itself below 1 / (1 + margin);
 // slower: the mirror image; same: the interval lies wholly inside [1 / (1 + margin), 1 + margin]
 // (equivalence, as in two one-sided tests, Schuirmann 1987); else cannot tell. Fewer than
-// HSC_LEAST_FOR_INTERVAL samples on a side have no interval and claim nothing. margin 0 = 0.01. Errors: INVALID_ARGUMENT (margin, confidence),
-// RESOURCE_EXHAUSTED. Runs that follow each other share what the machine did meanwhile: the
+// HSC_LEAST_FOR_INTERVAL samples on a side have no interval and claim nothing. margin 0 = 0.01.
+// Errors: INVALID_ARGUMENT (margin, confidence), RESOURCE_EXHAUSTED. Runs that follow each other share what the machine did meanwhile: the
 // intervals hold for interleaved runs.
 HSC_MUST_USE hsc_status *hsc_stats_compare(const double *x,
                                            size_t nx,
