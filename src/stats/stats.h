@@ -200,8 +200,8 @@ typedef struct hsc_comparison {
 // slower: the mirror image; same: the interval lies wholly inside [1 / (1 + margin), 1 + margin]
 // (equivalence, as in two one-sided tests, Schuirmann 1987); else cannot tell. Fewer than
 // HSC_LEAST_FOR_INTERVAL samples on a side have no interval and claim nothing. margin 0 = 0.01.
-// Errors: INVALID_ARGUMENT (margin, confidence), RESOURCE_EXHAUSTED. Runs that follow each other share what the machine did meanwhile: the
-// intervals hold for interleaved runs.
+// Errors: INVALID_ARGUMENT (margin, confidence), RESOURCE_EXHAUSTED. Runs that follow each other
+// share what the machine did meanwhile: the intervals hold for interleaved runs.
 HSC_MUST_USE hsc_status *hsc_stats_compare(const double *x,
                                            size_t nx,
                                            const double *y,
