@@ -240,7 +240,8 @@ static hsc_status *run(const void *args_of_command, hsc_cli *cli) {
   for (size_t i = 0; i < args->to.count; i++)
     if (!strcmp(args->to.items[i], "tensorboard"))
       return hsc_status_hint(
-          HSC_ERR(UNIMPLEMENTED, "tensorboard: not supported: captures hold calls, no operators"),
+          HSC_ERR(UNIMPLEMENTED,
+                  "tensorboard: not supported for a trace: TensorBoard reads profiles"),
           "hloscope profile records operators and writes a log directory");
   hsc_sink_id sinks[HSC_SINK_COUNT * 2];
   if (args->to.count > HSC_COUNT_OF(sinks))

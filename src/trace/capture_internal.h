@@ -49,5 +49,20 @@ HSC_MUST_USE hsc_status *hsc__capture_nest(hsc_capture *capture);
 // What an event of a host thread is, by its name (host_events.def); 0 = a mark that only closes
 // others.
 uint32_t hsc__host_event_category(hsc_view name);
+// What the programs of a profile say of their operators. Members are NULL where nothing is said,
+// and live in the arena.
+typedef struct hsc__op_fact {
+  const char *category;  // "custom-call lapack_sgeqrf_ffi"
+  const char *op_name;   // of the framework: "jit(step)/layer/pure_callback"
+} hsc__op_fact;
+typedef struct hsc__op_facts hsc__op_facts;
+HSC_MUST_USE hsc_status *hsc__op_facts_create(hsc_arena *arena, hsc__op_facts **out_facts);
+void hsc__op_facts_destroy(hsc__op_facts *facts);  // NULL is fine
+// The instructions of an HloProto; what cannot be read of it is left out.
+HSC_MUST_USE hsc_status *hsc__op_facts_add(hsc__op_facts *facts,
+                                           int64_t program_id,
+                                           hsc_view hlo_proto);
+hsc__op_fact hsc__op_facts_of(const hsc__op_facts *facts, int64_t program_id, const char *name);
+
 hsc_view hsc__short_op_name(hsc_view name);  // "%fusion.1 = f32[] fusion(...)" is called fusion.1
 const char *hsc__ring_string(const hsc__ring *ring, uint64_t number);  // "" when unknown

@@ -35,7 +35,8 @@ typedef struct merge {
   hsc_map *runs;       // run id and program -> index + 1
   hsc_bytes run_list;  // of pending_run
   uint32_t string_capacity;
-  uint32_t key_executable, key_run, key_program, run_name;
+  uint32_t key_executable, key_run, key_program, key_category, key_op_name, run_name;
+  hsc__op_facts *facts;
 } merge;
 
 // ---- strings of the process that are not in its ring --------------------------------------------
@@ -141,7 +142,9 @@ static bool is_compiler_line(hsc_view name) {
 // own.
 typedef struct op_of_program {
   struct op_of_program *next;
-  hsc_trace_attr attrs[2];  // executable, program_id
+  // executable, program_id; then category and op_name, where the program says them
+  hsc_trace_attr attrs[4];
+  int attr_count;
   const char *program;
 } op_of_program;
 
@@ -247,6 +250,12 @@ static const op_of_program *op_of(merge *m, op_key *op, const op_stats *stats) {
   made->program = program;
   made->attrs[0] = text_attr(m->key_executable, add_string(m, program));
   made->attrs[1] = int_attr(m->key_program, stats->program_id);
+  made->attr_count = 2;
+  hsc__op_fact fact = hsc__op_facts_of(m->facts, stats->program_id, op->name);
+  if (fact.category)
+    made->attrs[made->attr_count++] = text_attr(m->key_category, add_string(m, fact.category));
+  if (fact.op_name)
+    made->attrs[made->attr_count++] = text_attr(m->key_op_name, add_string(m, fact.op_name));
   made->next = op->programs;
   return op->programs = made;
 }
@@ -310,7 +319,8 @@ static hsc_status *add_line(merge *m,
       const op_of_program *of = stats.op.size ? op_of(m, op, &stats) : op->programs;
       if (!of)
         return hsc_status_out_of_memory();
-      add_event(m, HSC_CATEGORY_OPERATOR, thread, op->name, start, duration, of->attrs, 2);
+      add_event(m, HSC_CATEGORY_OPERATOR, thread, op->name, start, duration, of->attrs,
+                of->attr_count);
       if (m->wants_runs && stats.has_run)
         note_run(m, stats.run_id, of->program, stats.ordinal, start, start + duration);
       continue;
@@ -512,6 +522,27 @@ static bool has_device_runs(const hsc_capture *capture, int process) {
   return false;
 }
 
+// The HLO of the programs of the profile. The number in a name ("jit_f(38)") counts: writers that
+// put profiles together number their metadata anew.
+static hsc_status *read_programs(merge *m) {
+  HSC_TRY(hsc__op_facts_create(m->capture->arena, &m->facts));
+  const hsc_xplane *plane = hsc_xspace_plane(m->space, "/host:metadata");
+  int64_t hlo = plane ? hsc_xplane_stat_id(plane, "Hlo Proto") : -1;
+  if (plane && hlo < 0)
+    hlo = hsc_xplane_stat_id(plane, "hlo_proto");
+  for (int32_t i = 0; hlo >= 0 && i < plane->event_meta_count; i++) {
+    const hsc_xevent_meta *meta = &plane->event_metas[i];
+    hsc_xstat stat;
+    if (!hsc_xstat_find(meta->message, HSC_XEVENT_META_STATS, hlo, &stat) ||
+        stat.kind != HSC_XSTAT_BYTES)
+      continue;
+    const char *name = hsc_arena_strndup(m->capture->arena, meta->name.data, meta->name.size);
+    const char *open = name ? strrchr(name, '(') : NULL;
+    HSC_TRY(hsc__op_facts_add(m->facts, open ? strtoll(open + 1, NULL, 10) : meta->id, stat.bytes));
+  }
+  return NULL;
+}
+
 static hsc_status *merge_file(merge *m, const char *path, const char *file) {
   HSC_TRY(hsc_xspace_open(path, &m->space));
   if (m->space->damage)
@@ -522,12 +553,17 @@ static hsc_status *merge_file(merge *m, const char *path, const char *file) {
   m->key_executable = find_string(m, "executable");
   m->key_program = find_string(m, "program_id");
   m->key_run = find_string(m, "run_id");
+  m->key_category = find_string(m, "category");
+  m->key_op_name = find_string(m, "op_name");
   hsc_status *status = hsc_map_create(&m->runs);
+  if (!status)
+    status = read_programs(m);
   for (int32_t p = 0; p < m->space->plane_count && !status; p++)
     status = add_plane(m, &m->space->planes[p]);
   if (!status)
     status = add_runs(m);
   hsc_map_destroy(m->runs);
+  hsc__op_facts_destroy(m->facts);
   hsc_bytes_deinit(&m->run_list);
   hsc_xspace_close(m->space);
   return status;

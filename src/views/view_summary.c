@@ -105,6 +105,39 @@ done:
   return status;
 }
 
+static void one_text(const char **kept, const char *seen) {
+  if (seen && *seen && !*kept)
+    *kept = seen;
+  else if (seen && *kept && strcmp(*kept, seen))
+    *kept = "";  // operators of one name in several programs
+}
+
+// What operators of a name call and what the framework calls them: columns where any program says
+// so.
+typedef struct operator_columns {
+  bool category, op_name;
+} operator_columns;
+
+static operator_columns add_operator_columns(hsc__view_context *cx, const hsc__series_set *set) {
+  operator_columns has = {false, false};
+  for (size_t i = 0; i < set->count; i++) {
+    has.category |= set->list[i]->category_text != NULL;
+    has.op_name |= set->list[i]->op_name != NULL;
+  }
+  if (has.category)
+    hsc_table_column(cx->table, "category", "");
+  if (has.op_name)
+    hsc_table_column(cx->table, "op_name", "");
+  return has;
+}
+
+static void add_operator_cells(hsc__view_context *cx, operator_columns has, const hsc__series *s) {
+  if (has.category)
+    hsc_table_text(cx->table, s->category_text && *s->category_text ? s->category_text : NULL);
+  if (has.op_name)
+    hsc_table_text(cx->table, s->op_name && *s->op_name ? s->op_name : NULL);
+}
+
 static hsc_status *by_name(hsc__view_context *cx, uint32_t categories, bool bytes) {
   hsc__series_set set;
   HSC_TRY(hsc__series_set_init(&set, cx->arena));
@@ -120,6 +153,10 @@ static hsc_status *by_name(hsc__view_context *cx, uint32_t categories, bool byte
       HSC_GOTO(hsc_status_out_of_memory());
     if (bytes)
       series->extra += hsc__attr_int(cx, e, "bytes", 0);
+    if (e->category == HSC_CATEGORY_OPERATOR) {
+      one_text(&series->category_text, hsc__attr_text(cx, e, "category"));
+      one_text(&series->op_name, hsc__attr_text(cx, e, "op_name"));
+    }
     all += (double)e->duration_ns;
   }
   hsc__series_sort_by_total(&set);
@@ -132,6 +169,7 @@ static hsc_status *by_name(hsc__view_context *cx, uint32_t categories, bool byte
     hsc_table_column(cx->table, "bytes", "bytes");
     hsc_table_column(cx->table, "rate", "bytes/s");
   }
+  operator_columns has = add_operator_columns(cx, &set);
   for (size_t i = 0; i < set.count && hsc__room(cx); i++) {
     const hsc__series *s = set.list[i];
     hsc_table_row(cx->table);
@@ -145,6 +183,7 @@ static hsc_status *by_name(hsc__view_context *cx, uint32_t categories, bool byte
       hsc_table_double(cx->table,
                        s->total > 0 && s->extra > 0 ? (double)s->extra / s->total * 1e9 : NAN);
     }
+    add_operator_cells(cx, has, s);
   }
 done:
   hsc__series_set_deinit(&set);

@@ -24,6 +24,8 @@ typedef struct hsc__series {
   size_t count, capacity;
   double total;
   int64_t extra;  // a view's own number (bytes, ...)
+  // of operators: what a custom call calls, the framework's name; NULL = not said, "" = several
+  const char *category_text, *op_name;
 } hsc__series;
 
 typedef struct hsc__series_set {

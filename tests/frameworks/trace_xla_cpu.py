@@ -29,6 +29,18 @@ print("done", float(y))
 """
 
 
+CUSTOM = """
+import numpy as np
+@jax.jit
+def step(x):
+    with jax.named_scope("layer"):
+        y = jax.pure_callback(lambda v: np.asarray(v) * 2, jax.ShapeDtypeStruct(x.shape, x.dtype), x)
+    q, r = jnp.linalg.qr(y)
+    return q @ r
+for i in range(3): step(jnp.eye(16)).block_until_ready()
+"""
+
+
 def check(name, condition, detail=""):
     results.append(bool(condition))
     print(f"{'ok' if condition else 'not ok'} {len(results)} - {name}", flush=True)
@@ -57,6 +69,16 @@ with tempfile.TemporaryDirectory(prefix="hloscope-xla-cpu-") as scratch:
     odd = [r for r in table(capture, "executions")["rows"] if r["executable"] in ("jit__lambda", "jit_h")]
     check("also those of functions whose names JAX changes", len(odd) == 8 and all(r["measured"] == "device" for r in odd), odd)
     check("calls and runs are in the same order", all(a["start"] < b["start"] for a, b in zip(runs, runs[1:])), runs)
+    capture_of_calls, made = trace(scratch, "custom", CUSTOM)
+    called = table(capture_of_calls, "operators")["rows"]
+    check("custom calls name what they call, callbacks their path in the program",
+          any(r.get("category") == "custom-call lapack_sgeqrf_ffi" for r in called)
+          and any("callback" in (r.get("category") or "") and r.get("op_name") == "jit(step)/layer/pure_callback" for r in called), str(called) + made.stderr)
+    for form in ("chrome", "csv"):
+        out = os.path.join(scratch, "custom." + form)
+        subprocess.run([hloscope, "export", capture_of_calls, "--to", form, "-o", out], capture_output=True, timeout=100)
+        text = open(out).read() if os.path.isfile(out) else ""
+        check(f"so does the export to {form}", "lapack_sgeqrf_ffi" in text and "jit(step)/layer/pure_callback" in text, text[:2000])
     operators = {r["name"]: r for r in table(capture, "operators")["rows"]}
     check("operators", sum(r["count"] for r in operators.values()) >= 21, operators)
     ledger = table(capture, "recompiles")["rows"]
