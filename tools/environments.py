@@ -27,6 +27,8 @@ LOCKS = ROOT / "tests" / "environments"
 ALONE = {"3.11": ["torch==2.9.0", "torch_xla==2.9.0", "nvidia-cuda-runtime-cu12==12.8.90", "nvidia-cuda-cupti-cu12==12.8.90"],
          "3.11-compilers": ["nvidia-cuda-nvcc-cu12==12.9.86"]}
 LIMIT_S = 1200
+UNREACHABLE = "the package index cannot be reached"
+NO_NETWORK = ("Failed to establish a new connection", "NewConnectionError", "NameResolutionError", "ConnectTimeoutError", "ProxyError", "Network is unreachable")
 KEPT_S = 14 * 24 * 3600
 
 
@@ -54,6 +56,11 @@ def last_line(text):
     return lines[-1] if lines else "no message"
 
 
+def pip_says(text):
+    """What pip's messages come to: without a network its last one is that no release fits."""
+    return UNREACHABLE if any(sign in text for sign in NO_NETWORK) else last_line(text)
+
+
 def build(python, lock, folder):
     """Fills `folder`; returns what went wrong, or None. The folder's name appears only when all is in it."""
     folder.parent.mkdir(parents=True, exist_ok=True)
@@ -63,14 +70,14 @@ def build(python, lock, folder):
         if made.returncode:
             return f"{python} makes no virtual environment ({last_line(made.stdout + made.stderr)}); on Debian: apt-get install python3-venv"
         own = str(scratch / "bin" / "python")
-        install = [own, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps", "--no-compile", "--no-cache-dir", "--only-binary", ":all:",
-                   "--require-hashes", "-r", str(lock)]
+        install = [own, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps", "--no-compile", "--no-cache-dir", "--retries", "2", "--only-binary",
+                   ":all:", "--require-hashes", "-r", str(lock)]
         try:
             installed = subprocess.run(install, capture_output=True, text=True, check=False, timeout=LIMIT_S)
         except subprocess.TimeoutExpired:
             return f"pip took more than {LIMIT_S} s"
         if installed.returncode:
-            return f"pip cannot install {lock.name}: {last_line(installed.stderr)}"
+            return f"pip cannot install {lock.name}: {pip_says(installed.stderr)}"
         stand_ins = subprocess.run([sys.executable, str(ROOT / "tools" / "torch_stand_ins.py"), str(scratch)], capture_output=True, text=True, check=False)
         if stand_ins.returncode:
             return f"tools/torch_stand_ins.py: {last_line(stand_ins.stderr)}"
@@ -81,8 +88,10 @@ def build(python, lock, folder):
         shutil.rmtree(scratch, ignore_errors=True)
 
 
-def environment(label):
-    """(python or None, why not); label: the Python's version, with a name behind a hyphen where there are several lock files for it."""
+def environment(label, reachable=True):
+    """(python or None, why not); label: the Python's version, with a name behind a hyphen where there are several lock files for it.
+
+    Where the index is known to be out of reach, only what is there already is found."""
     version = label.split("-")[0]
     lock = LOCKS / f"python{label}.lock"
     if platform.machine() != "x86_64" or platform.system() != "Linux":
@@ -96,7 +105,7 @@ def environment(label):
     with open(folder.parent / f"python{label}.lock", "w") as guard:
         fcntl.flock(guard, fcntl.LOCK_EX)
         if not (folder / "bin" / "python").exists():
-            why = build(python, lock, folder)
+            why = build(python, lock, folder) if reachable else UNREACHABLE
             if why:
                 return None, why
         os.utime(folder)
@@ -139,7 +148,10 @@ def main():
     if options.lock:
         lock(options.lock)
         return 0
-    found = {label: environment(label) for label in labels()}
+    found, reachable = {}, True
+    for label in labels():
+        found[label] = environment(label, reachable)
+        reachable = reachable and not (found[label][1] or "").endswith(UNREACHABLE)
     print(json.dumps({label: {"python": python, "reason": why} for label, (python, why) in found.items()}, indent=1))
     return 0 if any(python for python, _ in found.values()) else 1
 

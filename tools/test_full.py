@@ -38,6 +38,8 @@ class Total:
         last = ""
         for line in process.stdout:
             print(line, end="", flush=True)
+            if line.startswith("NOT TESTED: "):  # said again at the end
+                self.missing.append(line[len("NOT TESTED: "):].strip())
             last = line if line.strip() else last
         code = process.wait()
         match = re.match(r"(\d+) passed, (\d+) failed", last)
@@ -85,6 +87,8 @@ def main():
         jax = options.jax or os.environ.get("HLOSCOPE_JAX_CHECKOUT") or ""
         sample = [sys.executable, str(ROOT / "tools" / "jax_ids.py"), "--python", python, "--build", options.build, "--sample", "--seconds", "240"]
         total.run("JAX's own tests, a sample", [*sample, *(["--checkout", jax] if jax else [])])
+    else:
+        total.missing.append("JAX's own tests: there is no JAX to run them")
     with_newer = next((found[label]["python"] for label in reversed(newer) if found[label]["python"]), None)
     if with_newer:
         total.run("the tests of JAX, with the newer one", [*tests, *JAX_TESTS], {"HLOSCOPE_JAX_PYTHON": with_newer})
