@@ -63,12 +63,47 @@ def broken_links() -> list[str]:
     return found + [f"{name} is missing" for name in ("README.md", "LICENSE", "CONTRIBUTING.md", "TESTING.md") if not (ROOT / name).exists()]
 
 
+CALL = re.compile(r"\b(?!if\b|for\b|while\b|switch\b|return\b|sizeof\b)[a-z_]\w*\(")
+BUILDS = re.compile(r"\b[a-z_]\w*\((?:&?b|m|f|m->b|f->b|&f->b)[,)]")
+BUILDS_NOTHING = re.compile(r"\b(?:arena_of|hsc_dims_copy|hsc_shape_\w+|hsc_module_scalar_reducer)\([^()]*(?:\([^()]*\)[^()]*)*\)")
+
+
+def arguments(text: str, at: int) -> list[str]:
+    """The arguments of a call whose parenthesis ends before `at`."""
+    found = []
+    depth = 0
+    begin = at
+    for i in range(at, len(text)):
+        if text[i] in "([{":
+            depth += 1
+        elif text[i] in ")]}":
+            if depth == 0:
+                return [*found, text[begin:i]]
+            depth -= 1
+        elif text[i] == "," and depth == 0:
+            found.append(text[begin:i])
+            begin = i + 1
+    return found
+
+
+def order_of_arguments() -> list[str]:
+    """Calls with two arguments that make instructions: in which order is the compiler's choice, and the program would depend on it."""
+    problems = []
+    for path in sorted([*(ROOT / "src/passes").rglob("*.c"), *(ROOT / "src/transform").rglob("*.c")]):
+        text = re.sub(r"//[^\n]*", lambda match: " " * len(match[0]), path.read_text(encoding="utf-8"))
+        for call in CALL.finditer(text):
+            makers = [part for part in arguments(text, call.end()) if BUILDS.search(BUILDS_NOTHING.sub("", part))]
+            if len(makers) > 1:
+                problems.append(f"{path.relative_to(ROOT)}:{text.count(chr(10), 0, call.start()) + 1}: two arguments make instructions, in an order that the compiler chooses: one of them into a variable first")
+    return problems
+
+
 def main() -> int:
     bad = 0
     for problem in broken_links():
         print(problem)
         bad += 1
-    for problem in undocumented_variables():
+    for problem in undocumented_variables() + order_of_arguments():
         print(problem)
         bad += 1
     for top in SOURCES:

@@ -139,9 +139,8 @@ hsc_status *hsc__vmap_set_dimension_size(hsc__vmap_frame *f,
                    "not rectangular");
   hsc_attr attr = instr->attr;
   attr.dims.dims = hsc__plus_one(f->b.module->arena, instr->attr.dims.dims);
-  hsc__give(f,
-            hsc__emit(f, instr, &attr, hsc__batched_shape(f, &instr->shape), 2,
-                      (hsc_instr *[]){hsc__batched(f, &operands[0]), operands[1].instr}),
-            true, out);
+  hsc_instr *inputs[] = {hsc__batched(f, &operands[0]), operands[1].instr};
+  hsc_shape shape = hsc__batched_shape(f, &instr->shape);
+  hsc__give(f, hsc__emit(f, instr, &attr, shape, 2, inputs), true, out);
   return NULL;
 }

@@ -547,9 +547,9 @@ static hsc_instr *rule_log(hsc_builder *b, hsc_instr *instr) {
         hsc_build_binary(b, HSC_OP_MULTIPLY, power, hsc_build_unary(b, HSC_OP_LOG, x->operands[0]));
     if (hsc__uniform_number(power, &exponent) && exponent != 0)
       return replacement;
-    return hsc_build_select(b,
-                            hsc_build_compare(b, HSC_EQ, power, hsc__uniform_constant(b, 0, power)),
-                            hsc__uniform_constant(b, 0, instr), replacement);
+    hsc_instr *nothing = hsc__uniform_constant(b, 0, instr);
+    hsc_instr *is_zero = hsc_build_compare(b, HSC_EQ, power, hsc__uniform_constant(b, 0, power));
+    return hsc_build_select(b, is_zero, nothing, replacement);
   }
   return NULL;
 }

@@ -95,10 +95,11 @@ static hsc_instr *rule_multiply(hsc_builder *b, hsc_instr *instr) {
       return hsc_build_binary(b, HSC_OP_MULTIPLY, x->operands[0],
                               hsc__uniform_constant(b, inner * outer, instr));
     if (x != y && hsc__has_one_use(y) && has_constant(y, HSC_OP_MULTIPLY, &outer) &&
-        is_in_range(outer, type) && inner * outer != 0 && is_in_range(inner * outer, type))
-      return hsc_build_binary(b, HSC_OP_MULTIPLY,
-                              hsc_build_binary(b, HSC_OP_MULTIPLY, x->operands[0], y->operands[0]),
-                              hsc__uniform_constant(b, inner * outer, instr));
+        is_in_range(outer, type) && inner * outer != 0 && is_in_range(inner * outer, type)) {
+      hsc_instr *factor = hsc__uniform_constant(b, inner * outer, instr);
+      hsc_instr *product = hsc_build_binary(b, HSC_OP_MULTIPLY, x->operands[0], y->operands[0]);
+      return hsc_build_binary(b, HSC_OP_MULTIPLY, product, factor);
+    }
   }
   // (A * C) * broadcast(S) => A * broadcast(S * C): a product of scalars for one of arrays.
   for (int side = 0; side < 2; side++) {
@@ -166,8 +167,9 @@ static hsc_instr *rule_log(hsc_builder *b, hsc_instr *instr) {
   hsc_instr *x = instr->operands[0];
   if (!is_float(instr) || (x->op != HSC_OP_SQRT && x->op != HSC_OP_RSQRT) || !hsc__has_one_use(x))
     return NULL;
-  return hsc_build_binary(b, HSC_OP_MULTIPLY, hsc_build_unary(b, HSC_OP_LOG, x->operands[0]),
-                          hsc__uniform_constant(b, x->op == HSC_OP_SQRT ? 0.5 : -0.5, instr));
+  hsc_instr *half = hsc__uniform_constant(b, x->op == HSC_OP_SQRT ? 0.5 : -0.5, instr);
+  hsc_instr *log = hsc_build_unary(b, HSC_OP_LOG, x->operands[0]);
+  return hsc_build_binary(b, HSC_OP_MULTIPLY, log, half);
 }
 
 static hsc_instr *rule_maximum(hsc_builder *b, hsc_instr *instr) {

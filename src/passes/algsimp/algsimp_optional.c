@@ -154,8 +154,9 @@ static hsc_instr *rule_dot(const hsc_algsimp_options *o, hsc_builder *b, hsc_ins
     dims[dot->shape.rank + k] = lhs->shape.dims[d->lhs_contracting.v[k]];
   hsc_shape shape =
       hsc_shape_array(arena_of(b), dot->shape.type, dot->shape.rank + contracted, dims);
-  hsc_instr *product =
-      hsc_build_binary(b, HSC_OP_MULTIPLY, spread(b, dot, 0, shape), spread(b, dot, 1, shape));
+  hsc_instr *wide_rhs = spread(b, dot, 1, shape);
+  hsc_instr *wide_lhs = spread(b, dot, 0, shape);
+  hsc_instr *product = hsc_build_binary(b, HSC_OP_MULTIPLY, wide_lhs, wide_rhs);
   if (contracted == 0)
     return product;
   for (int k = 0; k < contracted; k++)

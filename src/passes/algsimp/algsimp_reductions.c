@@ -122,8 +122,9 @@ static hsc_instr *running_sum_of_equal(hsc_builder *b, hsc_instr *instr) {
                fabs(value) * (double)x->shape.dims[dim] <= (type == HSC_TYPE_F64 ? 0x1p53 : 0x1p24);
   if (!hsc_type_is_integral(type) && ((type != HSC_TYPE_F32 && type != HSC_TYPE_F64) || !exact))
     return NULL;
-  hsc_instr *count = hsc_build_binary(b, HSC_OP_ADD, hsc_build_iota(b, instr->shape, dim),
-                                      hsc__uniform_constant(b, 1, instr));
+  hsc_instr *one = hsc__uniform_constant(b, 1, instr);
+  hsc_instr *before = hsc_build_iota(b, instr->shape, dim);
+  hsc_instr *count = hsc_build_binary(b, HSC_OP_ADD, before, one);
   return hsc_build_binary(b, HSC_OP_MULTIPLY, count,
                           hsc_build_broadcast(b, x->operands[0], instr->shape, (hsc_dims){0}));
 }

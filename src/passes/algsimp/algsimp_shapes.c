@@ -170,9 +170,9 @@ static hsc_instr *reshape_of_update(hsc_builder *b, hsc_instr *instr) {
   for (int i = 0; i < instr->shape.rank; i++)
     if (!indices[i])
       indices[i] = hsc_build_scalar(b, x->operands[2]->shape.type, 0);
-  return hsc_build_dynamic_update_slice(
-      b, hsc_build_reshape(b, x->operands[0], instr->shape.rank, instr->shape.dims),
-      hsc_build_reshape(b, part, instr->shape.rank, sizes), instr->shape.rank, indices);
+  hsc_instr *update = hsc_build_reshape(b, part, instr->shape.rank, sizes);
+  hsc_instr *whole = hsc_build_reshape(b, x->operands[0], instr->shape.rank, instr->shape.dims);
+  return hsc_build_dynamic_update_slice(b, whole, update, instr->shape.rank, indices);
 }
 
 // reshape(transpose(reshape(A))) that joins again what the transpose has left side by side =>

@@ -48,8 +48,8 @@ static bool is_candidate(const hsc_instr *instr) {
 }
 
 static bool same_work(const hsc_instr *a, const hsc_instr *b) {
-  if (a->op != b->op || a->operand_count != b->operand_count || a->shape.type != b->shape.type ||
-      !hsc_attr_equal(a, b))
+  if (!hsc_attr_equal(a, b) || a->operand_count != b->operand_count ||
+      a->shape.type != b->shape.type)
     return false;
   for (int i = 0; i < a->operand_count; i++)
     if (a->operands[i]->operands[0] != b->operands[i]->operands[0])

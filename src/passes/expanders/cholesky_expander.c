@@ -46,15 +46,15 @@ static void step(hsc_builder *b, hsc_instr *j, hsc_instr **state, void *user) {
                        .rhs_contracting = HSC_DIMS(arena, 2),
                        .precision = HSC_DIMS(arena, 2, 2)};
   // [batch, n, 1]
-  hsc_instr *v = hsc_build_binary(b, HSC_OP_SUBTRACT, slice_of(b, a, zero, j, n, 1),
-                                  hsc_build_dot(b, l, row, dims));
+  hsc_instr *known = hsc_build_dot(b, l, row, dims);
+  hsc_instr *v = hsc_build_binary(b, HSC_OP_SUBTRACT, slice_of(b, a, zero, j, n, 1), known);
   hsc_instr *diagonal = hsc_build_reshape(
       b, hsc_build_unary(b, HSC_OP_SQRT, slice_of(b, v, j, zero, 1, 1)), 1, &batch);
   hsc_instr *scaled = hsc_build_binary(
       b, HSC_OP_DIVIDE, v, hsc_build_broadcast(b, diagonal, v->shape, HSC_DIMS(arena, 0)));
   hsc_shape counts = hsc_shape_array(arena, HSC_TYPE_S32, 3, v->shape.dims);
-  hsc_instr *below = hsc_build_compare(b, HSC_GE, hsc_build_iota(b, counts, 1),
-                                       hsc_build_broadcast(b, j, counts, (hsc_dims){0}));
+  hsc_instr *current = hsc_build_broadcast(b, j, counts, (hsc_dims){0});
+  hsc_instr *below = hsc_build_compare(b, HSC_GE, hsc_build_iota(b, counts, 1), current);
   hsc_instr *column = hsc_build_select(b, below, scaled, hsc__uniform_constant(b, 0, scaled));
   state[0] = hsc_build_dynamic_update_slice(b, l, column, 3, (hsc_instr *[]){zero, zero, j});
 }

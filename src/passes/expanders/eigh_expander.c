@@ -58,8 +58,8 @@ static hsc_instr *part(hsc_builder *b, hsc_instr *x, int d, int64_t from, int64_
 static hsc_instr *diagonal(hsc_builder *b, hsc_instr *x) {
   hsc_arena *arena = b->module->arena;
   hsc_shape counts = hsc_shape_array(arena, HSC_TYPE_S32, 3, x->shape.dims);
-  hsc_instr *on =
-      hsc_build_compare(b, HSC_EQ, hsc_build_iota(b, counts, 1), hsc_build_iota(b, counts, 2));
+  hsc_instr *column = hsc_build_iota(b, counts, 2);
+  hsc_instr *on = hsc_build_compare(b, HSC_EQ, hsc_build_iota(b, counts, 1), column);
   hsc_instr *only = hsc_build_select(b, on, x, number(b, 0, x));
   return hsc_build_reduce(b, only, hsc_build_scalar(b, x->shape.type, 0), HSC_DIMS(arena, 2),
                           hsc_module_scalar_reducer(b->module, HSC_OP_ADD, x->shape.type));
@@ -77,10 +77,10 @@ static hsc_instr *rotate(hsc_builder *b, hsc_instr *x, int d, hsc_instr *c, hsc_
     return x;
   hsc_instr *cosine = hsc_build_broadcast(b, c, upper->shape, HSC_DIMS(arena, 0, d));
   hsc_instr *sine = hsc_build_broadcast(b, s, upper->shape, HSC_DIMS(arena, 0, d));
-  hsc_instr *first = op2(b, HSC_OP_SUBTRACT, op2(b, HSC_OP_MULTIPLY, cosine, upper),
-                         op2(b, HSC_OP_MULTIPLY, sine, lower));
-  hsc_instr *second = op2(b, HSC_OP_ADD, op2(b, HSC_OP_MULTIPLY, sine, upper),
-                          op2(b, HSC_OP_MULTIPLY, cosine, lower));
+  hsc_instr *subtracted = op2(b, HSC_OP_MULTIPLY, sine, lower);
+  hsc_instr *first = op2(b, HSC_OP_SUBTRACT, op2(b, HSC_OP_MULTIPLY, cosine, upper), subtracted);
+  hsc_instr *added = op2(b, HSC_OP_MULTIPLY, cosine, lower);
+  hsc_instr *second = op2(b, HSC_OP_ADD, op2(b, HSC_OP_MULTIPLY, sine, upper), added);
   hsc_instr *pieces[5];
   int count = 0;
   pieces[count++] = part(b, first, d, 0, 1);
@@ -110,15 +110,15 @@ static void step(hsc_builder *b, hsc_instr *trip, hsc_instr **state, void *user)
     return;
   hsc_instr *none = hsc_build_compare(b, HSC_EQ, pq, number(b, 0, pq));
   hsc_instr *one = number(b, 1, pq);
-  hsc_instr *theta =
-      op2(b, HSC_OP_DIVIDE, op2(b, HSC_OP_SUBTRACT, q, p),
-          op2(b, HSC_OP_MULTIPLY, number(b, 2, pq), hsc_build_select(b, none, one, pq)));
+  hsc_instr *divisor = hsc_build_select(b, none, one, pq);
+  divisor = op2(b, HSC_OP_MULTIPLY, number(b, 2, pq), divisor);
+  hsc_instr *theta = op2(b, HSC_OP_DIVIDE, op2(b, HSC_OP_SUBTRACT, q, p), divisor);
   hsc_instr *size = hsc_build_unary(b, HSC_OP_ABS, theta);
   hsc_instr *root = hsc_build_unary(b, HSC_OP_SQRT,
                                     op2(b, HSC_OP_ADD, one, op2(b, HSC_OP_MULTIPLY, theta, theta)));
   hsc_instr *t = op2(b, HSC_OP_DIVIDE, one, op2(b, HSC_OP_ADD, size, root));
-  t = hsc_build_select(b, hsc_build_compare(b, HSC_LT, theta, number(b, 0, pq)),
-                       hsc_build_unary(b, HSC_OP_NEGATE, t), t);
+  hsc_instr *negative = hsc_build_unary(b, HSC_OP_NEGATE, t);
+  t = hsc_build_select(b, hsc_build_compare(b, HSC_LT, theta, number(b, 0, pq)), negative, t);
   t = hsc_build_select(b, none, number(b, 0, pq), t);
   hsc_instr *c =
       hsc_build_unary(b, HSC_OP_RSQRT, op2(b, HSC_OP_ADD, one, op2(b, HSC_OP_MULTIPLY, t, t)));
@@ -169,8 +169,8 @@ static hsc_instr *rewrite(hsc_builder *b, hsc_instr *instr) {
   hsc_shape counts = hsc_shape_array(arena, HSC_TYPE_S32, 3, dims);
   hsc_instr *i = hsc_build_iota(b, counts, 1);
   hsc_instr *j = hsc_build_iota(b, counts, 2);
-  a = hsc_build_select(b, hsc_build_compare(b, lower ? HSC_GE : HSC_LE, i, j), a,
-                       hsc_build_transpose(b, a, HSC_DIMS(arena, 0, 2, 1)));
+  hsc_instr *turned = hsc_build_transpose(b, a, HSC_DIMS(arena, 0, 2, 1));
+  a = hsc_build_select(b, hsc_build_compare(b, lower ? HSC_GE : HSC_LE, i, j), a, turned);
   if (even != n) {
     hsc_attr attr = {.pad = {.rank = 3}};
     hsc_pad_dim *pad = HSC_NEW_ARRAY(arena, hsc_pad_dim, 3);
@@ -184,9 +184,10 @@ static hsc_instr *rewrite(hsc_builder *b, hsc_instr *instr) {
   if (b->status)
     return instr;
   counts = hsc_shape_array(arena, HSC_TYPE_S32, 3, a->shape.dims);
-  hsc_instr *unit =
-      hsc_build_compare(b, HSC_EQ, hsc_build_iota(b, counts, 1), hsc_build_iota(b, counts, 2));
-  hsc_instr *state[2] = {a, hsc_build_select(b, unit, number(b, 1, a), number(b, 0, a))};
+  hsc_instr *column = hsc_build_iota(b, counts, 2);
+  hsc_instr *unit = hsc_build_compare(b, HSC_EQ, hsc_build_iota(b, counts, 1), column);
+  hsc_instr *zero = number(b, 0, a);
+  hsc_instr *state[2] = {a, hsc_build_select(b, unit, number(b, 1, a), zero)};
   hsc__build_counted_loop(b, (even - 1) * (from->type == HSC_TYPE_F32 ? 12 : 16), 2, state, step,
                           NULL);
   hsc_instr *values = diagonal(b, state[0]);

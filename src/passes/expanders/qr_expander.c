@@ -120,10 +120,9 @@ static hsc_instr *less_outer(
     hsc_builder *b, hsc_instr *a, hsc_instr *tau, hsc_instr *v, hsc_instr *w) {
   hsc_arena *arena = b->module->arena;
   hsc_instr *scaled = op2(b, HSC_OP_MULTIPLY, spread(b, tau, v), v);
-  hsc_instr *product =
-      op2(b, HSC_OP_MULTIPLY, hsc_build_broadcast(b, scaled, a->shape, HSC_DIMS(arena, 0, 1)),
-          hsc_build_broadcast(b, w, a->shape, HSC_DIMS(arena, 0, 2)));
-  return op2(b, HSC_OP_SUBTRACT, a, product);
+  hsc_instr *columns = hsc_build_broadcast(b, w, a->shape, HSC_DIMS(arena, 0, 2));
+  hsc_instr *rows = hsc_build_broadcast(b, scaled, a->shape, HSC_DIMS(arena, 0, 1));
+  return op2(b, HSC_OP_SUBTRACT, a, op2(b, HSC_OP_MULTIPLY, rows, columns));
 }
 
 // state: matrices [batch, m, n], taus [batch, k]
@@ -146,28 +145,28 @@ static void reflect(hsc_builder *b, hsc_instr *j, hsc_instr **state, void *user)
   hsc_instr *none = hsc_build_compare(b, HSC_EQ, sigma, number(b, 0, sigma));
   hsc_instr *length = hsc_build_unary(
       b, HSC_OP_SQRT, op2(b, HSC_OP_ADD, op2(b, HSC_OP_MULTIPLY, alpha, alpha), sigma));
-  hsc_instr *beta = hsc_build_select(b, hsc_build_compare(b, HSC_LT, alpha, number(b, 0, alpha)),
-                                     length, hsc_build_unary(b, HSC_OP_NEGATE, length));
-  hsc_instr *tau =
-      hsc_build_select(b, none, number(b, 0, sigma),
-                       op2(b, HSC_OP_DIVIDE, op2(b, HSC_OP_SUBTRACT, beta, alpha), beta));
-  hsc_instr *scale =
-      hsc_build_select(b, none, number(b, 1, sigma), op2(b, HSC_OP_SUBTRACT, alpha, beta));
+  hsc_instr *negative = hsc_build_unary(b, HSC_OP_NEGATE, length);
+  hsc_instr *below_zero = hsc_build_compare(b, HSC_LT, alpha, number(b, 0, alpha));
+  hsc_instr *beta = hsc_build_select(b, below_zero, length, negative);
+  hsc_instr *tau = op2(b, HSC_OP_DIVIDE, op2(b, HSC_OP_SUBTRACT, beta, alpha), beta);
+  tau = hsc_build_select(b, none, number(b, 0, sigma), tau);
+  hsc_instr *scale = op2(b, HSC_OP_SUBTRACT, alpha, beta);
+  scale = hsc_build_select(b, none, number(b, 1, sigma), scale);
   hsc_instr *diagonal = hsc_build_select(b, none, alpha, beta);
   hsc_instr *reflector = op2(b, HSC_OP_DIVIDE, tail, spread(b, scale, tail));
   hsc_instr *v = hsc_build_select(b, here, number(b, 1, column), reflector);
   hsc_instr *reflected = less_outer(b, a, tau, v, times(b, v, a));
-  hsc_instr *written = hsc_build_select(b, here, spread(b, diagonal, column),
-                                        hsc_build_select(b, below, reflector, column));
+  hsc_instr *written = hsc_build_select(b, below, reflector, column);
+  written = hsc_build_select(b, here, spread(b, diagonal, column), written);
   if (b->status)
     return;
   hsc_instr *at = positions(b, a, 2);
   hsc_instr *wide = hsc_build_broadcast(b, written, a->shape, HSC_DIMS(arena, 0, 1));
-  state[0] = hsc_build_select(b, compare_to(b, HSC_GT, at, j), reflected,
-                              hsc_build_select(b, compare_to(b, HSC_EQ, at, j), wide, a));
+  hsc_instr *rest = hsc_build_select(b, compare_to(b, HSC_EQ, at, j), wide, a);
+  state[0] = hsc_build_select(b, compare_to(b, HSC_GT, at, j), reflected, rest);
   hsc_instr *slot = positions(b, state[1], 1);
-  state[1] =
-      hsc_build_select(b, compare_to(b, HSC_EQ, slot, j), spread(b, tau, state[1]), state[1]);
+  hsc_instr *wide_tau = spread(b, tau, state[1]);
+  state[1] = hsc_build_select(b, compare_to(b, HSC_EQ, slot, j), wide_tau, state[1]);
 }
 
 // state: Q so far [batch, m, n], reflectors, taus; from the last reflector to the first.
@@ -179,11 +178,12 @@ static void multiply(hsc_builder *b, hsc_instr *i, hsc_instr **state, void *user
     return;
   hsc_instr *row = positions(b, column, 1);
   hsc_instr *slot = positions(b, state[2], 1);
-  hsc_instr *v = hsc_build_select(
-      b, compare_to(b, HSC_EQ, row, j), number(b, 1, column),
-      hsc_build_select(b, compare_to(b, HSC_GT, row, j), column, number(b, 0, column)));
-  hsc_instr *tau = sum_last(
-      b, hsc_build_select(b, compare_to(b, HSC_EQ, slot, j), state[2], number(b, 0, state[2])));
+  hsc_instr *zero = number(b, 0, column);
+  hsc_instr *v = hsc_build_select(b, compare_to(b, HSC_GT, row, j), column, zero);
+  hsc_instr *one = number(b, 1, column);
+  v = hsc_build_select(b, compare_to(b, HSC_EQ, row, j), one, v);
+  zero = number(b, 0, state[2]);
+  hsc_instr *tau = sum_last(b, hsc_build_select(b, compare_to(b, HSC_EQ, slot, j), state[2], zero));
   state[0] = less_outer(b, state[0], tau, v, times(b, v, state[0]));
 }
 
@@ -201,15 +201,19 @@ static hsc_instr *rewrite(hsc_builder *b, hsc_instr *instr) {
     hsc_instr *state[2] = {
         a, hsc__widen(b, hsc_build_scalar(b, from->type, 0), &(hsc_instr){.shape = shape})};
     hsc__build_counted_loop(b, k, 2, state, reflect, NULL);
-    hsc_instr *parts[2] = {hsc_build_reshape(b, state[0], from->rank, from->dims),
-                           hsc_build_reshape(b, state[1], taus->rank, taus->dims)};
+    hsc_instr *parts[2];
+    parts[0] = hsc_build_reshape(b, state[0], from->rank, from->dims);
+    parts[1] = hsc_build_reshape(b, state[1], taus->rank, taus->dims);
     return hsc_build_tuple(b, 2, parts);
   }
   const hsc_shape *taus = &instr->operands[1]->shape;
   int64_t k = taus->dims[taus->rank - 1];
-  hsc_instr *one = hsc_build_compare(b, HSC_EQ, positions(b, a, 1), positions(b, a, 2));
-  hsc_instr *state[3] = {hsc_build_select(b, one, number(b, 1, a), number(b, 0, a)), a,
-                         hsc_build_reshape(b, instr->operands[1], 2, (int64_t[]){dims[0], k})};
+  hsc_instr *column = positions(b, a, 2);
+  hsc_instr *unit = hsc_build_compare(b, HSC_EQ, positions(b, a, 1), column);
+  hsc_instr *zero = number(b, 0, a);
+  unit = hsc_build_select(b, unit, number(b, 1, a), zero);
+  hsc_instr *rows = hsc_build_reshape(b, instr->operands[1], 2, (int64_t[]){dims[0], k});
+  hsc_instr *state[3] = {unit, a, rows};
   hsc__build_counted_loop(b, k, 3, state, multiply, &k);
   return hsc_build_reshape(b, state[0], from->rank, from->dims);
 }

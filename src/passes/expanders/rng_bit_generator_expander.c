@@ -66,13 +66,14 @@ static hsc_instr *high(maker *m, hsc_instr *x) {
   return to(m, HSC_TYPE_U32, op2(m, HSC_OP_SHIFT_RIGHT_LOGICAL, x, shift));
 }
 static hsc_instr *joined(maker *m, hsc_instr *x, hsc_instr *y) {
-  return op2(m, HSC_OP_OR, to(m, HSC_TYPE_U64, x),
-             op2(m, HSC_OP_SHIFT_LEFT, to(m, HSC_TYPE_U64, y), c64(m, 32)));
+  hsc_instr *shift = c64(m, 32);
+  hsc_instr *upper = op2(m, HSC_OP_SHIFT_LEFT, to(m, HSC_TYPE_U64, y), shift);
+  return op2(m, HSC_OP_OR, to(m, HSC_TYPE_U64, x), upper);
 }
 
 static hsc_instr *rotated(maker *m, hsc_instr *x, int n) {
-  return op2(m, HSC_OP_OR, op2(m, HSC_OP_SHIFT_LEFT, x, c32(m, (uint32_t)n)),
-             op2(m, HSC_OP_SHIFT_RIGHT_LOGICAL, x, c32(m, (uint32_t)(32 - n))));
+  hsc_instr *right = op2(m, HSC_OP_SHIFT_RIGHT_LOGICAL, x, c32(m, (uint32_t)(32 - n)));
+  return op2(m, HSC_OP_OR, op2(m, HSC_OP_SHIFT_LEFT, x, c32(m, (uint32_t)n)), right);
 }
 
 // key: a scalar u64; counter: u64 elements.
@@ -80,7 +81,8 @@ static hsc_instr *three_fry(maker *m, hsc_instr *key, hsc_instr *counter) {
   static const int rotations[2][4] = {{13, 15, 26, 6}, {17, 29, 16, 24}};
   hsc_instr *scalar[3] = {low(m, key), high(m, key)};
   hsc_instr *keys[3];
-  scalar[2] = xor2(m, constant(m, HSC_TYPE_U32, 0x1bd11bda), xor2(m, scalar[0], scalar[1]));
+  hsc_instr *both = xor2(m, scalar[0], scalar[1]);
+  scalar[2] = xor2(m, constant(m, HSC_TYPE_U32, 0x1bd11bda), both);
   for (int i = 0; i < 3; i++)
     keys[i] = like(m, scalar[i]);
   hsc_instr *x = add(m, low(m, counter), keys[0]);
@@ -108,13 +110,18 @@ static hsc_instr *philox(
   for (int round = 0; round < 10; round++) {
     hsc_instr *p0 = op2(m, HSC_OP_MULTIPLY, to(m, HSC_TYPE_U64, x[0]), m0);
     hsc_instr *p1 = op2(m, HSC_OP_MULTIPLY, to(m, HSC_TYPE_U64, x[2]), m1);
-    hsc_instr *next[4] = {xor2(m, xor2(m, high(m, p1), x[1]), like(m, k0)), low(m, p1),
-                          xor2(m, xor2(m, high(m, p0), x[3]), like(m, k1)), low(m, p0)};
+    hsc_instr *key0 = like(m, k0);
+    hsc_instr *first = xor2(m, xor2(m, high(m, p1), x[1]), key0);
+    hsc_instr *second_word = low(m, p1);
+    hsc_instr *key1 = like(m, k1);
+    hsc_instr *third = xor2(m, xor2(m, high(m, p0), x[3]), key1);
+    hsc_instr *next[4] = {first, second_word, third, low(m, p0)};
     memcpy(x, next, sizeof x);
     k0 = add(m, k0, constant(m, HSC_TYPE_U32, 0x9e3779b9u));
     k1 = add(m, k1, constant(m, HSC_TYPE_U32, 0xbb67ae85u));
   }
-  return hsc_build_select(m->b, second, joined(m, x[2], x[3]), joined(m, x[0], x[1]));
+  hsc_instr *otherwise = joined(m, x[0], x[1]);
+  return hsc_build_select(m->b, second, joined(m, x[2], x[3]), otherwise);
 }
 
 static hsc_instr *state_word(hsc_builder *b, hsc_instr *state, int64_t i) {

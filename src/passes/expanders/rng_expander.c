@@ -99,9 +99,8 @@ static hsc_instr *rewrite(hsc_builder *b, hsc_instr *instr) {
     hsc_instr *one = word(b, 1);
     // An empty range gives its lower end: a remainder by one.
     range = hsc_build_select(b, hsc_build_compare(b, HSC_EQ, range, word(b, 0)), one, range);
-    value =
-        hsc_build_binary(b, HSC_OP_ADD, hsc__widen(b, ends[0], drawn),
-                         hsc_build_binary(b, HSC_OP_REMAINDER, drawn, hsc__widen(b, range, drawn)));
+    value = hsc_build_binary(b, HSC_OP_REMAINDER, drawn, hsc__widen(b, range, drawn));
+    value = hsc_build_binary(b, HSC_OP_ADD, hsc__widen(b, ends[0], drawn), value);
     if (is_signed)
       value =
           hsc_build_op(b, HSC_OP_BITCAST_CONVERT, hsc_shape_with_type(value->shape, HSC_TYPE_S64),
@@ -134,9 +133,9 @@ static hsc_instr *rewrite(hsc_builder *b, hsc_instr *instr) {
       // Rounding may reach the open end.
       hsc_instr *low = hsc__widen(b, instr->operands[0], value);
       hsc_instr *high = hsc__widen(b, instr->operands[1], value);
-      hsc_instr *reached =
-          hsc_build_binary(b, HSC_OP_AND, hsc_build_compare(b, HSC_GE, value, high),
-                           hsc_build_compare(b, HSC_GT, high, low));
+      hsc_instr *wide = hsc_build_compare(b, HSC_GT, high, low);
+      hsc_instr *reached = hsc_build_compare(b, HSC_GE, value, high);
+      reached = hsc_build_binary(b, HSC_OP_AND, reached, wide);
       value = hsc_build_select(b, reached, low, value);
     }
   }

@@ -43,8 +43,8 @@ static void step(hsc_builder *b, hsc_instr *i, hsc_instr **state, void *user) {
                        .lhs_contracting = HSC_DIMS(arena, 2),
                        .rhs_contracting = HSC_DIMS(arena, 1),
                        .precision = HSC_DIMS(arena, 2, 2)};
-  hsc_instr *row = hsc_build_binary(b, HSC_OP_SUBTRACT, row_of(b, state[1], k),
-                                    hsc_build_dot(b, row_of(b, state[2], k), state[0], dims));
+  hsc_instr *known = hsc_build_dot(b, row_of(b, state[2], k), state[0], dims);
+  hsc_instr *row = hsc_build_binary(b, HSC_OP_SUBTRACT, row_of(b, state[1], k), known);
   if (!f->unit) {
     int64_t batch = row->shape.dims[0];
     hsc_instr *pivot = hsc_build_reshape(b, row_of(b, state[3], k), 1, &batch);

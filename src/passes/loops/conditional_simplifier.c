@@ -90,8 +90,10 @@ static hsc_status *inline_both(hsc_instr *conditional, hsc_instr **out_value) {
   } else {
     int count = conditional->shape.element_count;
     hsc_instr **parts = HSC_NEW_ARRAY(conditional->parent->module->arena, hsc_instr *, count + 1);
-    for (int i = 0; parts && i < count; i++)
-      parts[i] = select_between(&b, pred, element(&b, x, i), element(&b, y, i));
+    for (int i = 0; parts && i < count; i++) {
+      hsc_instr *other = element(&b, y, i);
+      parts[i] = select_between(&b, pred, element(&b, x, i), other);
+    }
     *out_value = hsc_build_tuple(&b, parts ? count : 0, parts);
   }
   return hsc_builder_finish(&b, NULL, NULL);
