@@ -9,6 +9,7 @@
 #include "formats/common/formats.h"
 #include "random_module.h"
 #include "transform/transform.h"
+#include "transform/transform_internal.h"
 
 static const char *source_root;
 
@@ -331,6 +332,23 @@ static void repeat_and_scan_apply_over_and_over(void **state) {
   assert_true(tried * 20 >= count);  // the random programs do have states
 }
 
+// A stack has its rows' dimensions after the count, and what of them is dynamic stays so; the count
+// is not.
+static void stacks_keep_dynamic_dimensions(void **state) {
+  hsc_arena *arena = new_arena();
+  hsc_shape row = hsc_shape_array(arena, HSC_TYPE_F32, 3, (int64_t[]){5, 7, 2});
+  row.dynamic = (bool[]){true, false, true};
+  hsc_shape fixed = hsc_shape_array(arena, HSC_TYPE_S8, 0, NULL);
+  hsc_shape both = hsc_shape_tuple(arena, 2, (hsc_shape[]){row, fixed});
+  hsc_shape stack = hsc__stacked_shape(arena, &both, 4);
+  hsc_bytes text = {0};
+  hsc_shape_print(&stack, false, &text);
+  hsc_bytes_append_char(&text, '\0');
+  assert_string_equal(text.data, "(f32[4,<=5,7,<=2], s8[4])");
+  hsc_bytes_deinit(&text);
+  hsc_arena_destroy(arena);
+}
+
 // ---- single rules -------------------------------------------------------------------------------
 
 static void expect_values(const hsc_literal *literal,
@@ -650,6 +668,7 @@ int main(int argc, char **argv) {
       cmocka_unit_test(aliases_decide_what_feeds_what),
       cmocka_unit_test(tuples_feed_leaf_by_leaf),
       cmocka_unit_test(an_inference_gets_data_of_its_own),
+      cmocka_unit_test(stacks_keep_dynamic_dimensions),
       cmocka_unit_test(what_cannot_be_fed_is_told),
       cmocka_unit_test(running_out_of_memory_is_reported),
   };
