@@ -164,6 +164,22 @@ mutants: ## small faults put into the source, and which of them no test notices:
 mutants-changed: ## ten of them in the files that differ from main
 	@$(MAKE) --no-print-directory mutants COUNT=10 MUTANT_FILES=$$(git diff --name-only --diff-filter=d main -- 'src/*.c' | paste -sd, | grep . || echo none)
 
+.PHONY: mutants-rows weekly
+mutants-rows: ## a flag, number or name of a row of a .def changed, and which of that no test notices: make mutants-rows ROWS=ops.def COUNT=20 SEED=1 (half a minute to two each)
+	@python3 tools/mutants_rows.py $(addprefix --files ,$(ROWS)) --count $(or $(COUNT),20) --seed $(or $(SEED),1) $(MUTANT_OPTIONS)
+
+# The seed is the week's number: other faults and programs each week, the same all week long. What was found is listed at the end; nothing keeps the rest from running.
+WEEK = $(shell date +%G%V)
+WEEKLY = mutants mutants-rows fuzz-all test-passes convert-long test-kill hunt-jax soak
+WEEKLY_mutants = COUNT=40 SEED=$(WEEK) MUTANT_OPTIONS=--at-least=85
+WEEKLY_mutants-rows = COUNT=20 SEED=$(WEEK) MUTANT_OPTIONS=--at-least=85
+WEEKLY_fuzz-all = TIME=600
+WEEKLY_hunt-jax = COUNT=500 SEED=$(WEEK)
+WEEKLY_soak = HOURS=2
+weekly: build ## what takes hours: 40 mutants, rows of tables, long fuzzing, random programs, kills, soak (WEEKLY="mutants soak" for some)
+	@bad=; $(foreach step,$(WEEKLY),echo "== $(step) $(WEEKLY_$(step))"; $(MAKE) --no-print-directory $(step) $(WEEKLY_$(step)) || bad="$$bad $(step)"; ) \
+	test -z "$$bad" || { echo "weekly: not as it should be:$$bad"; exit 1; }
+
 fuzz-replay: build-tests ## run the fuzz corpora as plain tests
 	@python3 tools/run_tests.py $(BUILD) --suite fuzz
 
