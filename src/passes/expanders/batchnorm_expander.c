@@ -79,6 +79,16 @@ static hsc_instr *widened(frame *f, hsc_instr *x, hsc_type type) {
   return x->shape.type == type ? x : hsc_build_convert(f->b, type, x);
 }
 
+// (x - center) * factor + offset, the last three by feature. In one order of instructions, whatever
+// the compiler's order of arguments is.
+static hsc_instr *scaled(
+    frame *f, hsc_instr *x, hsc_instr *center, hsc_instr *factor, hsc_instr *offset) {
+  hsc_instr *added = offset ? spread(f, offset) : NULL;
+  hsc_instr *wide = spread(f, factor);
+  hsc_instr *product = mul(f, sub(f, x, spread(f, center)), wide);
+  return added ? add(f, product, added) : product;
+}
+
 static hsc_instr *expand_training(hsc_builder *b, hsc_instr *instr) {
   frame f;
   frame_init(&f, b, instr);
@@ -89,11 +99,11 @@ static hsc_instr *expand_training(hsc_builder *b, hsc_instr *instr) {
   hsc_instr *scale = widened(&f, instr->operands[1], wide);
   hsc_instr *offset = widened(&f, instr->operands[2], wide);
   hsc_instr *mu = mean(&f, x);
-  hsc_instr *variance = sub(&f, mean(&f, mul(&f, x, x)), mul(&f, mu, mu));
+  hsc_instr *square = mul(&f, mu, mu);
+  hsc_instr *variance = sub(&f, mean(&f, mul(&f, x, x)), square);
   hsc_instr *factor =
       mul(&f, inverse_deviation(&f, variance, instr->attr.batch_norm.epsilon), scale);
-  hsc_instr *y =
-      add(&f, mul(&f, sub(&f, x, spread(&f, mu)), spread(&f, factor)), spread(&f, offset));
+  hsc_instr *y = scaled(&f, x, mu, factor, offset);
   return hsc_build_tuple(
       b, 3,
       (hsc_instr *[]){widened(&f, y, type), widened(&f, mu, stat), widened(&f, variance, stat)});
@@ -108,8 +118,7 @@ static hsc_instr *expand_inference(hsc_builder *b, hsc_instr *instr) {
   for (int i = 0; i < 5; i++)
     in[i] = widened(&f, instr->operands[i], wide);
   hsc_instr *factor = mul(&f, inverse_deviation(&f, in[4], instr->attr.batch_norm.epsilon), in[1]);
-  hsc_instr *y =
-      add(&f, mul(&f, sub(&f, in[0], spread(&f, in[3])), spread(&f, factor)), spread(&f, in[2]));
+  hsc_instr *y = scaled(&f, in[0], in[3], factor, in[2]);
   return widened(&f, y, type);
 }
 
@@ -126,12 +135,13 @@ static hsc_instr *expand_grad(hsc_builder *b, hsc_instr *instr) {
   for (int i = 0; i < 5; i++)
     in[i] = widened(&f, instr->operands[i], wide);
   hsc_instr *r = inverse_deviation(&f, in[3], instr->attr.batch_norm.epsilon);
-  hsc_instr *xhat = mul(&f, sub(&f, in[0], spread(&f, in[2])), spread(&f, r));
+  hsc_instr *xhat = scaled(&f, in[0], in[2], r, NULL);
   hsc_instr *grad_offset = sum(&f, in[4]);
   hsc_instr *grad_scale = sum(&f, mul(&f, in[4], xhat));
   hsc_instr *share = scalar_like(&f, grad_offset, 1.0 / f.count);
-  hsc_instr *centred = sub(&f, sub(&f, in[4], spread(&f, mul(&f, grad_offset, share))),
-                           mul(&f, xhat, spread(&f, mul(&f, grad_scale, share))));
+  hsc_instr *along = mul(&f, xhat, spread(&f, mul(&f, grad_scale, share)));
+  hsc_instr *centred = sub(&f, in[4], spread(&f, mul(&f, grad_offset, share)));
+  centred = sub(&f, centred, along);
   hsc_instr *grad_x = mul(&f, centred, spread(&f, mul(&f, in[1], r)));
   return hsc_build_tuple(b, 3,
                          (hsc_instr *[]){widened(&f, grad_x, type), widened(&f, grad_scale, stat),
