@@ -57,7 +57,7 @@ def consistent(summary: dict, where: str) -> None:
     if n < 2:
         expect(summary["std"] is None, f"{where}: std of one sample is {summary['std']}")
         return
-    expect(isinstance(summary["std"], float), f"{where}: std of {n} samples is {summary['std']}")
+    expect(isinstance(summary["std"], (int, float)), f"{where}: std of {n} samples is {summary['std']}")
     least = width / math.sqrt(2 * (n - 1))
     most = width / 2 * math.sqrt(n / (n - 1))
     expect(least - slack <= summary["std"] <= most + slack, f"{where}: std {summary['std']} of {n} samples is not in [{least}, {most}]")
