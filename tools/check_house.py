@@ -64,7 +64,7 @@ def broken_links() -> list[str]:
 
 
 CALL = re.compile(r"\b(?!if\b|for\b|while\b|switch\b|return\b|sizeof\b)[a-z_]\w*\(")
-BUILDS = re.compile(r"\b[a-z_]\w*\((?:&?b|m|&?f|m->b|f->b|&f->b)[,)]")
+BUILDS = re.compile(r"\bhsc_build_\w+\(|\b[a-z_]\w*\(&?(?:b|m|f|body|condition|m->b|f->b)[,)]")
 BUILDS_NOTHING = re.compile(r"\b(?:arena_of|hsc_dims_copy|hsc_shape_\w+|hsc_module_scalar_reducer)\([^()]*(?:\([^()]*\)[^()]*)*\)")
 
 

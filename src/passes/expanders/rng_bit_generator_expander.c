@@ -194,7 +194,8 @@ static hsc_instr *three_fry_bits(hsc_builder *b,
   maker m = maker_of(b, count);
   hsc_instr *key = state_word(b, state, 0);
   hsc_instr *counter = state_word(b, state, 1);
-  hsc_instr *pairs = three_fry(&m, key, add(&m, like(&m, counter), hsc_build_iota(b, m.u64, 0)));
+  hsc_instr *at = hsc_build_iota(b, m.u64, 0);
+  hsc_instr *pairs = three_fry(&m, key, add(&m, like(&m, counter), at));
   *out_state = state_of(
       b, 2, (hsc_instr *[]){key, add(&m, counter, constant(&m, HSC_TYPE_U64, (uint64_t)count))});
   if (bits == 64)
@@ -243,11 +244,12 @@ static hsc_instr *philox_bits(hsc_builder *b,
   hsc_instr *upper = state_words == 3 ? state_word(b, state, 2) : key;
   hsc_instr *at = hsc_build_iota(b, m.u64, 0);
   hsc_instr *one = c64(&m, 1);
-  hsc_instr *lower = add(&m, like(&m, word), op2(&m, HSC_OP_SHIFT_RIGHT_LOGICAL, at, one));
+  hsc_instr *pair = op2(&m, HSC_OP_SHIFT_RIGHT_LOGICAL, at, one);
+  hsc_instr *lower = add(&m, like(&m, word), pair);
   hsc_instr *carry = hsc_build_compare(b, HSC_LT, lower, like(&m, word));
   hsc_instr *second = hsc_build_compare(b, HSC_EQ, op2(&m, HSC_OP_AND, at, one), one);
-  hsc_instr *pairs =
-      philox(&m, key, lower, add(&m, like(&m, upper), to(&m, HSC_TYPE_U64, carry)), second);
+  hsc_instr *carried = to(&m, HSC_TYPE_U64, carry);
+  hsc_instr *pairs = philox(&m, key, lower, add(&m, like(&m, upper), carried), second);
   hsc_instr *next = add(&m, word, constant(&m, HSC_TYPE_U64, (uint64_t)counters));
   hsc_instr *words[3] = {key, next};
   if (state_words == 3)

@@ -32,9 +32,9 @@ void hsc__build_counted_loop(
   hsc_builder condition, body;
   hsc_builder_init(&condition, b->module, "condition");
   hsc_instr *tuple = hsc_build_parameter(&condition, 0, shape, "state");
-  hsc_instr *more =
-      hsc_build_compare(&condition, HSC_LT, hsc_build_get_tuple_element(&condition, tuple, 0),
-                        hsc__build_index(&condition, trips));
+  hsc_instr *end = hsc__build_index(&condition, trips);
+  hsc_instr *trip = hsc_build_get_tuple_element(&condition, tuple, 0);
+  hsc_instr *more = hsc_build_compare(&condition, HSC_LT, trip, end);
   hsc_computation *condition_computation = finish(b, &condition, more);
   hsc_builder_init(&body, b->module, "body");
   tuple = hsc_build_parameter(&body, 0, shape, "state");
