@@ -123,7 +123,7 @@ class Documents:
 
 def main() -> int:
     with tempfile.TemporaryDirectory(prefix="hsc-documents-") as scratch:
-        documents = Documents(sys.argv[1], pathlib.Path(sys.argv[2]), pathlib.Path(scratch))
+        documents = Documents(str(pathlib.Path(sys.argv[1]).resolve()), pathlib.Path(sys.argv[2]).resolve(), pathlib.Path(scratch))
         cases = (documents.stats_of_small_series, documents.run_document, documents.patterns_document)
         print(f"1..{len(cases)}")
         bad = 0
