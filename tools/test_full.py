@@ -44,7 +44,8 @@ class Total:
         code = process.wait()
         match = re.match(r"(\d+) passed, (\d+) failed", last)
         self.passed += int(match[1]) if match else 0
-        self.failed += max(int(match[2]) if match else 0, 1 if code else 0)
+        all_skipped = match and match[0] == "0 passed, 0 failed"
+        self.failed += max(int(match[2]) if match else 0, 1 if code and not all_skipped else 0)
 
 
 def environments():
