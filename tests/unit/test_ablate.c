@@ -183,6 +183,36 @@ static void test_who_is_right_is_said(void **state) {
   }
 }
 
+// A program that dies when it runs has no numbers: what is said of the others stops there.
+static void test_what_did_not_run_is_not_called_right(void **state) {
+  static const char *const names[] = {"same-pass", "run-abort-pass"};
+  hsc_device_spec device;
+  hsc_store *store = open_store("partly");
+  hsc_ablate_options o = usual(store, &device);
+  json_t *r = NULL;
+  const char *text =
+      "HloModule p\nENTRY main {\n  x = f32[4] parameter(0)\n  one = f32[] constant(1)\n  o = "
+      "f32[4] broadcast(one), dimensions={}\n  ROOT r = f32[4] add(x, o)\n}\n";
+  o.program = hsc_arena_printf(arena, "%s/partly.hlo", dir);
+  EXPECT_OK(hsc_file_write_atomic(o.program, text, strlen(text)));
+  o.names = names;
+  o.name_count = 2;
+  o.process_count = 2;
+  o.block_count = 2;
+  EXPECT_OK(hsc_ablate(&o, &r));
+  json_t *numbers = json_object_get(r, "numbers");
+  json_t *coverage = json_object_get(numbers, "coverage");
+  json_t *gap = json_array_get(json_object_get(coverage, "not_compared"), 0);
+  assert_string_equal(text_of(numbers, "verdict"), "partly");
+  assert_non_null(strstr(text_of(numbers, "headline"), "as far as compared: 1 of 2 programs"));
+  assert_int_equal(json_integer_value(json_object_get(coverage, "compared")), 1);
+  assert_int_equal(json_integer_value(json_object_get(coverage, "programs")), 2);
+  assert_string_equal(text_of(gap, "pass"), "run-abort-pass");
+  assert_true(json_is_null(json_object_get(variant(r, "variants", "run-abort-pass"), "right")));
+  json_decref(r);
+  hsc_store_close(store);
+}
+
 static void keep_waiting(void *user, const char *phase, const char *variant, double seconds) {
   snprintf(user, 64, "%s %s", phase, variant);
   assert_true(seconds >= 0.5);
@@ -645,6 +675,7 @@ int main(void) {
       cmocka_unit_test(test_a_pilot_chooses),
       cmocka_unit_test(test_every_outcome),
       cmocka_unit_test(test_who_is_right_is_said),
+      cmocka_unit_test(test_what_did_not_run_is_not_called_right),
       cmocka_unit_test(test_the_time_budget_ends_the_command),
       cmocka_unit_test(test_the_place_is_that_of_the_check),
       cmocka_unit_test(test_unknown_names_are_refused),

@@ -1,9 +1,13 @@
 // test_causes.c - what a run lost to others is named as the cause, whatever phase it hit; the
 // kernel's files are read from fake roots.
+#include <sched.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/core/clock.h"
 #include "base/files/file_io.h"
 #include "lab/patterns/patterns_internal.h"
 #include "unit.h"
@@ -93,11 +97,95 @@ static void pressure_is_read_from_the_kernels_files(void **state) {
   assert_int_equal(found.memory_ns, 70000);
 }
 
+// ---- what a real machine does -------------------------------------------------------------------
+
+static void spin(int64_t ns) {
+  for (int64_t end = hsc_now_ns() + ns; hsc_now_ns() < end;)
+    continue;
+}
+
+// Two processes on one processor: each is ready to run for half of the time, and does not.
+static void a_hog_of_the_processor_is_seen(void **state) {
+  enum { SPIN_NS = 300000000 };
+  cpu_set_t all;
+  cpu_set_t one;
+  int cpu = 0;
+  assert_int_equal(sched_getaffinity(0, sizeof all, &all), 0);
+  while (!CPU_ISSET(cpu, &all))
+    cpu++;
+  CPU_ZERO(&one);
+  CPU_SET(cpu, &one);
+  assert_int_equal(sched_setaffinity(0, sizeof one, &one), 0);
+  pid_t hog = fork();
+  if (hog == 0) {
+    spin(4 * (int64_t)SPIN_NS);
+    _exit(0);
+  }
+  hsc_pressure before;
+  hsc_pressure_get(&before);
+  spin(SPIN_NS);
+  hsc_pressure lost = hsc_pressure_since(&before);
+  kill(hog, SIGKILL);
+  waitpid(hog, NULL, 0);
+  sched_setaffinity(0, sizeof all, &all);
+  if (access("/proc/self/schedstat", R_OK) != 0)
+    skip();
+  assert_true(lost.runqueue_ns > SPIN_NS / 5);
+}
+
+static bool put_number(const char *group, const char *name, long long number) {
+  char path[300];
+  snprintf(path, sizeof path, "%s/%s", group, name);
+  FILE *file = fopen(path, "w");
+  bool good = file && fprintf(file, "%lld\n", number) > 0;
+  if (file && fclose(file) != 0)
+    good = false;
+  return good;
+}
+
+// A group of control groups, version 1, that may have a tenth of a processor: what a child of it
+// lost. -1: no such group can be made here.
+static int64_t lost_in_a_small_group(void) {
+  char group[100];
+  int64_t lost = -1;
+  int ends[2];
+  snprintf(group, sizeof group, "/sys/fs/cgroup/cpu/hsc-test-%d", (int)getpid());
+  if (mkdir(group, 0700) != 0)
+    return -1;
+  assert_int_equal(pipe(ends), 0);
+  pid_t child = fork();
+  if (child == 0) {
+    hsc_pressure before;
+    bool made = put_number(group, "cpu.cfs_period_us", 100000) &&
+                put_number(group, "cpu.cfs_quota_us", 10000) &&
+                put_number(group, "cgroup.procs", getpid());
+    hsc_pressure_get(&before);
+    spin(made ? 500000000 : 0);
+    lost = made ? hsc_pressure_since(&before).throttled_ns : -1;
+    _exit(write(ends[1], &lost, sizeof lost) == sizeof lost ? 0 : 1);
+  }
+  assert_int_equal(read(ends[0], &lost, sizeof lost), sizeof lost);
+  close(ends[0]);
+  close(ends[1]);
+  waitpid(child, NULL, 0);
+  rmdir(group);
+  return lost;
+}
+
+static void a_small_quota_is_seen(void **state) {
+  int64_t lost = lost_in_a_small_group();
+  if (lost < 0)
+    skip();
+  assert_true(lost > 100000000);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(who_took_the_time_is_named_before_the_phase),
       cmocka_unit_test(a_run_that_lost_nothing_to_others_has_its_phase_as_the_cause),
       cmocka_unit_test(pressure_is_read_from_the_kernels_files),
+      cmocka_unit_test(a_hog_of_the_processor_is_seen),
+      cmocka_unit_test(a_small_quota_is_seen),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

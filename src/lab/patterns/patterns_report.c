@@ -499,12 +499,14 @@ static void write_slow(report *r) {
   long long series_outliers = 0;
   long long with_switch = 0;
   long long with_faults = 0;
+  long long without = 0;
   long long all_runs = 0;
   json_object_foreach (json_object_get(r->result, "patterns"), key, p) {
     const json_t *outliers = hsc_json_path(p, "run", "outliers", NULL);
     series_outliers += json_integer_value(json_object_get(outliers, "count"));
     with_switch += json_integer_value(json_object_get(outliers, "with_context_switch"));
     with_faults += json_integer_value(json_object_get(outliers, "with_page_faults"));
+    without += json_integer_value(json_object_get(outliers, "without_recorded_cause"));
     all_runs += json_integer_value(json_object_get(outliers, "of"));
     json_array_foreach (json_object_get(p, "slow_runs"), i, row) {
       bool expected = is_expected_first(row);
@@ -534,9 +536,9 @@ static void write_slow(report *r) {
   hsc_table_note(table,
                  "of %lld repeated runs %lld are outliers (none is dropped): %lld with a context "
                  "switch, %lld with "
-                 "page faults, %lld without a recorded cause",
+                 "page faults, %lld whose trial lost time to others, %lld without a recorded cause",
                  all_runs, series_outliers, with_switch, with_faults,
-                 series_outliers - with_switch - with_faults);
+                 series_outliers - with_switch - with_faults - without, without);
   print_table(r, "Slow runs and their causes", table);
 }
 

@@ -131,6 +131,7 @@ typedef enum outlier_kind {
   STOPPED,
   THROTTLED,
   QUEUED,
+  MEMORY,
   PRESSURE,
   NO_CAUSE,
   KINDS
@@ -152,6 +153,7 @@ static outlier_kind kind_of(json_t *trial, size_t i) {
   } lost[] = {{"stops", STOPPED},
               {"throttled_ns", THROTTLED},
               {"runqueue_ns", QUEUED},
+              {"memory_waited_ns", MEMORY},
               {"waited_ns", PRESSURE}};
   for (size_t k = 0; k < HSC_COUNT_OF(lost); k++)
     if (hsc_json_number(json_object_get(trial, lost[k].key)) > 0)
@@ -187,6 +189,12 @@ static const char *cause_text(hsc_arena *arena, outlier_kind kind, json_t *trial
                               "for %.3g ms of its trial the worker was ready to run and others had "
                               "the processor",
                               hsc_json_number(json_object_get(trial, "runqueue_ns")) / 1e6);
+      break;
+    case MEMORY:
+      text = hsc_arena_printf(
+          arena,
+          "memory pressure: the machine reclaimed or swapped memory for %.3g ms of its trial",
+          hsc_json_number(json_object_get(trial, "memory_waited_ns")) / 1e6);
       break;
     case PRESSURE:
       text =
@@ -238,9 +246,8 @@ hsc_status *hsc__patterns_series_outliers(const patterns_run *run,
                          (json_int_t)all[i].run, "seconds", hsc__seconds(all[i].ns),
                          "times_the_median", all[i].ns / median, "cause", all[i].cause));
   static const char *const names[KINDS] = {
-      "with_context_switch",   "with_page_faults", "with_stops",
-      "with_throttling",       "with_runqueue",    "with_pressure",
-      "without_recorded_cause"};
+      "with_context_switch", "with_page_faults",     "with_stops",    "with_throttling",
+      "with_runqueue",       "with_memory_pressure", "with_pressure", "without_recorded_cause"};
   json_object_set_new(out_object, "count", json_integer((json_int_t)count));
   json_object_set_new(out_object, "of", json_integer((json_int_t)n));
   for (int k = 0; k < KINDS; k++)
