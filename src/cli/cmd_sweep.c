@@ -283,14 +283,17 @@ static hsc_status *print_state(hsc_cli *cli, const hsc_sweep *sweep, json_t *run
     hsc_bytes_printf(&words, "%s%lld %s", words.size ? ", " : "",
                      (long long)json_integer_value(count), outcome);
   long long left = (long long)json_integer_value(json_object_get(state, "left"));
-  hsc_cli_print(cli, "%s: plan %.8s, %lld tasks of %s: ", sweep->folder, sweep->id,
-                (long long)sweep->count, sweep->kind);
+  hsc_bytes text = {0};
+  hsc_bytes_printf(&text, "%s: plan %.8s, %lld tasks of %s: ", sweep->folder, sweep->id,
+                   (long long)sweep->count, sweep->kind);
   if (left)
-    hsc_cli_print(cli, "%lld left, about %.0f s on one processor%s%s\n", left,
-                  json_number_value(json_object_get(state, "expected_s")), words.size ? "; " : "",
-                  hsc_bytes_text(&words));
+    hsc_bytes_printf(&text, "%lld left, about %.0f s on one processor%s%s\n", left,
+                     json_number_value(json_object_get(state, "expected_s")),
+                     words.size ? "; " : "", hsc_bytes_text(&words));
   else
-    hsc_cli_print(cli, "all done: %s\n", hsc_bytes_text(&words));
+    hsc_bytes_printf(&text, "all done: %s\n", hsc_bytes_text(&words));
+  hsc_cli_paragraph(cli, "%s", hsc_bytes_text(&text));
+  hsc_bytes_deinit(&text);
   hsc_status *status = hsc_bytes_status(&words);
   hsc_bytes_deinit(&words);
   json_decref(state);
