@@ -16,7 +16,7 @@
 #include "worker/worker_client.h"
 
 typedef struct run_args {
-  const char *program, *store, *save;
+  const char *program, *other, *store, *save;
   hsc_list fallback;
   hsc_list devices, compare, transforms, options;
   int64_t seed, runs, processes, jobs, memory_mib;
@@ -26,6 +26,11 @@ typedef struct run_args {
 
 static const hsc_option options[] = {
     HSC_POSITIONAL(run_args, program, "PROGRAM", HSC_REQUIRED, "HLO text, plain or compressed"),
+    HSC_POSITIONAL(run_args,
+                   other,
+                   "OTHER",
+                   0,
+                   "another program: which one is faster, and whether they compute the same"),
     HSC_OPTION_LIST(run_args,
                     devices,
                     "device|d",
@@ -112,6 +117,12 @@ static const hsc_option options[] = {
     HSC_OPTION_FLAG(run_args, no_store, "no-store", "do not store the result"),
     HSC_OPTION_END,
 };
+
+// What a column or sentence is about: the device, or, where two programs are compared, the program.
+static const char *name_of(json_t *device) {
+  json_t *program = json_object_get(device, "program");
+  return json_string_value(program ? program : json_object_get(device, "device"));
+}
 
 static double at(json_t *tree, const char *a, const char *b) {
   return hsc_json_number(hsc_json_path(tree, a, b, NULL));
@@ -236,7 +247,7 @@ static void note_sampling(hsc_table *table, json_t *devices) {
   json_array_foreach (devices, i, device) {
     json_t *row = hsc_json_path(device, "run", "statistics", NULL);
     json_t *mode;
-    const char *name = json_string_value(json_object_get(device, "device"));
+    const char *name = name_of(device);
     const char *text = json_string_value(hsc_json_path(device, "run", "sampling", "text", NULL));
     const char *class_text = json_string_value(json_object_get(row, "class"));
     if (!text)
@@ -306,7 +317,7 @@ static hsc_status *print_devices(hsc_cli *cli, json_t *result) {
   HSC_TRY(hsc_table_create("run", &table));
   hsc_table_column(table, "", "");
   json_array_foreach (devices, i, device)
-    hsc_table_column(table, json_string_value(json_object_get(device, "device")), "");
+    hsc_table_column(table, name_of(device), "");
   add_text(table, "status", devices, "status");
   add_text(table, "compiled program was", devices, "compile");
   for (size_t k = 0; k < HSC_COUNT_OF(phases); k++)
@@ -435,14 +446,46 @@ static int exit_code_of(json_t *result) {
   return verdict ? hsc_agreement_exit_code_of(verdict) : 0;
 }
 
+// "b.hlo is faster than a.hlo: it takes 0.481 of its time (0.45 to 0.51).", of two programs.
+static void print_faster(hsc_cli *cli, json_t *result) {
+  json_t *row = json_array_get(json_object_get(result, "speed"), 0);
+  json_t *first = json_array_get(json_object_get(result, "devices"), 0);
+  const char *verdict = json_string_value(json_object_get(row, "verdict"));
+  const char *name = json_string_value(json_object_get(row, "device"));
+  const char *against = json_string_value(json_object_get(row, "against"));
+  double ratio = at(row, "ratio", NULL);
+  hsc_bytes interval = {0};
+  if (!row || !verdict || !json_object_get(first, "program"))
+    return;
+  if (isfinite(at(row, "low", NULL)))
+    hsc_bytes_printf(&interval, " (%.3g to %.3g)", at(row, "low", NULL), at(row, "high", NULL));
+  if (!strcmp(verdict, "faster"))
+    hsc_cli_paragraph(cli, "%s is faster than %s: it takes %.3g of its time%s.\n", name, against,
+                      ratio, hsc_bytes_text(&interval));
+  else if (!strcmp(verdict, "slower"))
+    hsc_cli_paragraph(cli, "%s is slower than %s: it takes %.3g times as long%s.\n", name, against,
+                      ratio, hsc_bytes_text(&interval));
+  else if (!strcmp(verdict, "same"))
+    hsc_cli_paragraph(cli, "%s takes as long as %s: %.3g of its time%s.\n", name, against, ratio,
+                      hsc_bytes_text(&interval));
+  else if (interval.size)
+    hsc_cli_paragraph(cli, "Which is faster cannot be told: %s takes %.3g of the time of %s%s.\n",
+                      name, ratio, against, hsc_bytes_text(&interval));
+  else
+    hsc_cli_paragraph(cli, "Which of %s and %s is faster: %s.\n", against, name,
+                      json_string_value(json_object_get(row, "text")));
+  hsc_bytes_deinit(&interval);
+}
+
 // The answer first: a sentence a device, and what the comparison of the numbers says.
 static void print_headline(hsc_cli *cli, json_t *result) {
   bool unicode = cli->out_style.unicode;
   const char *verdict = json_string_value(json_object_get(result, "verdict"));
   json_t *device;
   size_t i;
+  print_faster(cli, result);
   json_array_foreach (json_object_get(result, "devices"), i, device) {
-    const char *name = json_string_value(json_object_get(device, "device"));
+    const char *name = name_of(device);
     const char *status = json_string_value(json_object_get(device, "status"));
     double median = at(device, "run", "median");
     char text[3][32];
@@ -501,7 +544,7 @@ static hsc_status *print_result(hsc_cli *cli, json_t *result) {
     const char *notes = json_string_value(json_object_get(device, "notes"));
     if (!message)
       continue;
-    const char *name = json_string_value(json_object_get(device, "device"));
+    const char *name = name_of(device);
     if (hsc_starts_with(message, name))
       hsc_cli_say(cli, "%s", message);
     else
@@ -536,6 +579,16 @@ static hsc_status *run(const void *args_of_command, hsc_cli *cli) {
     devices[i] = i < first ? wanted[i] : args->compare.items[i - first];
   if (args->fallback.count && count != 1)
     return hsc_cli_usage(cli, "--fallback goes with one --device and no --compare");
+  const char *programs[] = {args->program, args->other};
+  if (args->other && (count != 1 || args->fallback.count))
+    return hsc_cli_usage(cli,
+                         "two programs are compared on one --device, without --compare and "
+                         "--fallback");
+  if (args->other) {
+    HSC_TRY(hsc_cli_program_file(cli, args->other));
+    devices[count] = devices[0];
+    count++;
+  }
   hsc_store *store = NULL;
   json_t *result = NULL;
   json_t *overrides = NULL;
@@ -550,7 +603,8 @@ static hsc_status *run(const void *args_of_command, hsc_cli *cli) {
                                  .overrides = json_object_size(overrides) ? overrides : NULL,
                                  .memory_limit_bytes = (size_t)args->memory_mib << 20,
                                  .job_count = (int)(args->jobs < 64 ? args->jobs : 64),
-                                 .compare = args->compare.count > 0,
+                                 .programs = args->other ? programs : NULL,
+                                 .compare = args->compare.count > 0 || args->other,
                                  .seed = (uint64_t)args->seed,
                                  .run_count = args->runs,
                                  .process_count = args->processes,
@@ -590,7 +644,8 @@ const hsc_command_body hsc_command_run = {
         "can be compared across devices, machines and days. Exit code 1 when a device fails or a "
         "comparison finds different numbers, 3 when not all of them could be compared.",
     .examples =
-        "hloscope run model.hlo\nhloscope run model.hlo --compare reference\nhloscope run "
+        "hloscope run model.hlo\nhloscope run before.hlo after.hlo\nhloscope run model.hlo "
+        "--compare reference\nhloscope run "
         "model.hlo --device "
         "cpu --compare xla-cpu\nhloscope run model.hlo --device "
         "cpu,./libvendor_pjrt.so --format=json",

@@ -20,9 +20,11 @@
 #include "lab/devices/devices.h"
 #include "worker/worker_client.h"
 
-static json_t *request_of(const hsc_run_options *o, const char *job) {
-  json_t *request =
-      json_pack("{s:s, s:s, s:I}", "job", job, "program", o->program, "seed", (json_int_t)o->seed);
+static json_t *request_of(const hsc_run_options *o,
+                          const hsc__device_run *device,
+                          const char *job) {
+  json_t *request = json_pack("{s:s, s:s, s:I}", "job", job, "program", device->program, "seed",
+                              (json_int_t)o->seed);
   json_t *transforms = json_array();
   for (size_t i = 0; i < o->transform_count; i++)
     json_array_append_new(transforms, json_string(o->transforms[i]));
@@ -115,10 +117,11 @@ hsc_status *hsc__run_start(const hsc_run_options *o,
   hsc_answer_deinit(&start);
   bool evaluator = device->spec->source == HSC_DEVICE_EVALUATOR;
   if (device->spec->topology) {
-    HSC_GOTO(do_job(o, worker, request_of(o, "describe"), device, &device->describe, &done));
+    HSC_GOTO(
+        do_job(o, worker, request_of(o, device, "describe"), device, &device->describe, &done));
     goto done;
   }
-  json_t *request = request_of(o, evaluator ? "evaluate" : "run");
+  json_t *request = request_of(o, device, evaluator ? "evaluate" : "run");
   if (save_dir)
     json_object_set_new(request, "save_to", json_string(save_dir));
   HSC_GOTO(do_job(o, worker, request, device, &device->first, &done));
@@ -151,7 +154,7 @@ done:
 static hsc_status *run_block(const hsc_run_options *o, hsc__device_run *device, bool alone) {
   if (!device->worker || hsc_sampling_next(&device->timed.sampling) == 0)
     return NULL;
-  json_t *request = request_of(o, "run");
+  json_t *request = request_of(o, device, "run");
   hsc_answer answer = {0};
   if (!request)
     return hsc_status_out_of_memory();
@@ -202,7 +205,8 @@ static hsc_status *end_device(const hsc_run_options *o, hsc__device_run *device)
       status = hsc_status_out_of_memory();
   }
   if (!status && device->worker)
-    status = do_job(o, device->worker, request_of(o, "describe"), device, &device->describe, &done);
+    status = do_job(o, device->worker, request_of(o, device, "describe"), device, &device->describe,
+                    &done);
   hsc_lab_worker_destroy(device->worker);
   device->worker = NULL;
   return status;
@@ -370,7 +374,9 @@ static json_t *device_json(const hsc_run_options *o, hsc__device_run *device) {
       "cost_from",   "code_bytes",           "temp_bytes",   "peak_bytes", "inputs"};
   json_t *out = json_object();
   json_t *first = json_array_get(json_object_get(device->first, "records"), 0);
-  json_object_set_new(out, "device", json_string(device->text));
+  json_object_set_new(out, "device", json_string(device->device));
+  if (o->programs)
+    json_object_set_new(out, "program", json_string(device->program));
   json_object_set_new(out, "status", json_string(hsc_outcome_text(device->outcome)));
   json_object_set_new(
       out, "message",
@@ -640,8 +646,12 @@ hsc_status *hsc_run_program(const hsc_run_options *o, json_t **out_result) {
     HSC_GOTO(hsc_status_out_of_memory());
   HSC_GOTO(hsc_arena_create(&arena));
   HSC_GOTO(make_scratch(o, scratch, sizeof scratch));
-  for (size_t i = 0; i < o->device_count; i++)
+  for (size_t i = 0; i < o->device_count; i++) {
     HSC_GOTO(find_device(arena, o->devices[i], &devices[i]));
+    devices[i].device = o->devices[i];
+    devices[i].program = o->programs ? o->programs[i] : o->program;
+    devices[i].text = o->programs ? o->programs[i] : o->devices[i];
+  }
   HSC_GOTO(check_comparable(o, devices));
   HSC_GOTO(compile_only(o, devices));
   for (size_t i = 0; i < o->device_count; i++) {

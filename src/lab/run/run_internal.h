@@ -14,7 +14,9 @@ typedef struct hsc__process_times {
 } hsc__process_times;
 
 typedef struct hsc__device_run {
-  const char *text;       // as the user wrote it
+  const char *text;       // as the user wrote it; of several programs, the program's path
+  const char *device;     // as the user wrote it
+  const char *program;    // that it runs
   hsc_device_spec *spec;  // NULL: there is no such device here, status says why
   // answers: load, the first run, the timed ones, what is known
   json_t *facts, *first, *series, *describe;

@@ -43,7 +43,10 @@ static hsc_status *round_of(const hsc_run_options *o,
   hsc__device_run *again = hsc_alloc((o->device_count + 1) * sizeof *again);
   hsc_status *status = order && again ? NULL : hsc_status_out_of_memory();
   for (size_t i = 0; again && i < o->device_count; i++)
-    again[i] = (hsc__device_run){.text = devices[i].text, .spec = devices[i].spec};
+    again[i] = (hsc__device_run){.text = devices[i].text,
+                                 .device = devices[i].device,
+                                 .program = devices[i].program,
+                                 .spec = devices[i].spec};
   if (!status)
     hsc_stats_interleave(o->device_count, 1, o->seed + 7919 * round, order);
   for (size_t k = 0; k < o->device_count && !status; k++) {
