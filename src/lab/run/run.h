@@ -14,8 +14,8 @@ typedef struct hsc_run_options {
   // [device_count] as --device takes them; one that cannot be had is a result like others
   const char *const *devices;
   size_t device_count;
-  // [device_count]: what each of `devices` runs, to compare programs; NULL = all run `program`. Then
-  // they are named by their programs, and each has "program" beside "device" in the document.
+  // [device_count]: what each of `devices` runs, to compare programs; NULL = all run `program`.
+  // They are then named by their programs, and each has "program" beside "device" in the document.
   const char *const *programs;
   bool compare;   // outputs of every further device against those of the first
   uint64_t seed;  // of the inputs
