@@ -3,6 +3,7 @@
 #include "base/text/text.h"
 #include "cli/command.h"
 #include "cli/profile_peaks.h"
+#include "views/dataset.h"
 #include "views/profile.h"
 #include "views/sql.h"
 
@@ -167,6 +168,20 @@ static hsc_status *capture_tables(const tables_args *args, hsc_cli *cli) {
   return status;
 }
 
+// Many captures: the summary; what else there is to ask, docs/queries.md says.
+static hsc_status *dataset_tables(const tables_args *args, hsc_cli *cli) {
+  hsc_table *table = NULL;
+  bool summary =
+      !args->views.count || (args->views.count == 1 && !strcmp(args->views.items[0], "summary"));
+  if (!summary || args->sql || args->where || args->sort || args->name)
+    return hsc_status_hint(
+        HSC_ERR(UNIMPLEMENTED, "%s is a data set of captures: it has the summary alone, as a whole",
+                args->capture),
+        "DuckDB, Polars and Spark read it: docs/queries.md has twenty questions");
+  HSC_TRY(hsc_dataset_summary(args->capture, (size_t)args->limit, &table));
+  return hsc_cli_table(cli, table);
+}
+
 static hsc_status *run(const void *args_of_command, hsc_cli *cli) {
   const tables_args *args = args_of_command;
   if (args->sql && (args->views.count || args->where || args->sort || args->limit))
@@ -174,6 +189,8 @@ static hsc_status *run(const void *args_of_command, hsc_cli *cli) {
   if (!hsc_file_exists(args->capture))
     return hsc_status_hint(HSC_ERR(NOT_FOUND, "%s: no such file or directory", args->capture),
                            "hloscope trace makes captures, hloscope profile makes profiles");
+  if (hsc_dataset_is_at(args->capture))
+    return dataset_tables(args, cli);
   return hsc_xspace_is_at(args->capture) ? profile_tables(args, cli) : capture_tables(args, cli);
 }
 
@@ -188,6 +205,8 @@ const hsc_command_body hsc_command_tables = {
         "capture, the HLO operators of a profile. A percentile is\n"
         "printed only where the samples allow it. Several views are printed one after the other; "
         "with --format=json each is a separate document.\n"
+        "A folder that many captures were exported to (run=ID/host=NAME/...) is read as one, file by "
+        "file: its summary.\n"
         "In SQL the views are tables (host_operators for host-operators); a column whose name has "
         "a space or a dot is in double quotes. Durations are nanoseconds.",
     .examples =
