@@ -168,18 +168,26 @@ static hsc_status *walk(dataset *d, const char *path, int depth) {
 
 // ---- the table ----------------------------------------------------------------------------------
 
-// The middle, by its logarithm, of the bucket that holds this share.
-static double quantile(const aggregate *a, double share) {
+// The value of this rank, from 0: the middle, by its logarithm, of the bucket that holds it.
+static double ranked(const aggregate *a, int64_t rank) {
   int64_t before = a->zeros;
-  int64_t wanted = (int64_t)(share * (double)(a->count - 1)) + 1;
-  if (before >= wanted)
+  if (rank < before)
     return 0;
   for (int b = 0; b < BUCKETS; b++) {
     before += a->buckets[b];
-    if (before >= wanted)
+    if (rank < before)
       return fmin(fmax(pow(WIDTH, b + 0.5), a->least), a->most);
   }
   return a->most;
+}
+
+// Between two ranks as the summary of a capture has it (Hyndman & Fan 1996, type 7).
+static double quantile(const aggregate *a, double share) {
+  double at = share * (double)(a->count - 1);
+  int64_t low = (int64_t)at;
+  double part = at - (double)low;
+  double value = ranked(a, low);
+  return part > 0 ? value + part * (ranked(a, low + 1) - value) : value;
 }
 
 static int by_total(const void *a, const void *b) {
