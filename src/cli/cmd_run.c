@@ -2,6 +2,7 @@
 #include "base/text/text.h"
 #include "cli/command.h"
 #include "cli/run_fallback.h"
+#include "cli/run_shards.h"
 
 #include <math.h>
 #include <unistd.h>
@@ -496,6 +497,9 @@ static void print_headline(hsc_cli *cli, json_t *result) {
       if (json_is_number(seconds))
         first += json_number_value(seconds);
     }
+    bool said = hsc_run_shards_headline(cli, device);
+    if (said && !(median > 0))
+      continue;
     if (strcmp(status, "ok") != 0 || !(median > 0)) {
       hsc_cli_paragraph(cli, "%s: %s\n", name, status);
       continue;
@@ -532,12 +536,14 @@ static hsc_status *print_result(hsc_cli *cli, json_t *result) {
     hsc_bytes_deinit(&text);
     return status;
   }
+  json_t *device;
+  size_t i;
   print_headline(cli, result);
+  json_array_foreach (json_object_get(result, "devices"), i, device)
+    HSC_TRY(hsc_run_shards_print(cli, device));
   HSC_TRY(print_devices(cli, result));
   HSC_TRY(print_comparison(cli, result));
   print_speed(cli, result);
-  json_t *device;
-  size_t i;
   json_array_foreach (json_object_get(result, "devices"), i, device) {
     const char *message = json_string_value(json_object_get(device, "message"));
     const char *hint = json_string_value(json_object_get(device, "hint"));

@@ -205,7 +205,8 @@ const hsc_command_body hsc_command_tables = {
         "capture, the HLO operators of a profile. A percentile is\n"
         "printed only where the samples allow it. Several views are printed one after the other; "
         "with --format=json each is a separate document.\n"
-        "A folder that many captures were exported to (run=ID/host=NAME/...) is read as one, file by "
+        "A folder that many captures were exported to (run=ID/host=NAME/...) is read as one, file "
+        "by "
         "file: its summary.\n"
         "In SQL the views are tables (host_operators for host-operators); a column whose name has "
         "a space or a dot is in double quotes. Durations are nanoseconds.",

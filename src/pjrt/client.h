@@ -203,6 +203,8 @@ typedef struct hsc_compile_options {
   int partition_count;  // 1
   // send one explicitly: device 0 for replica 0; false lets the plugin choose
   bool device_assignment;
+  // partition the program along its shardings, by Shardy where it speaks of Shardy's meshes
+  bool use_spmd_partitioning, use_shardy_partitioner;
   bool parameter_is_tupled;       // false
   const hsc_override *overrides;  // [override_count]; a name given twice: the last wins
   size_t override_count;

@@ -4,7 +4,7 @@
 //   CompileOptionsProto: parameter_is_tupled 2, executable_build_options 3, env_option_overrides 7
 //   (map: key 1, value 2)
 //   ExecutableBuildOptionsProto: device_ordinal 1, num_replicas 4, num_partitions 5,
-//   device_assignment 9
+//   use_spmd_partitioning 6, device_assignment 9, use_shardy_partitioner 19
 //   DeviceAssignmentProto: replica_count 1, computation_count 2, computation_devices 3 {
 //   replica_device_ids 1 }
 //   OptionOverrideProto: string_field 1, bool_field 2, int_field 3, double_field 4
@@ -103,8 +103,12 @@ hsc_status *hsc_compile_options_write(const hsc_compile_options *options, hsc_by
     put_int(out_bytes, 2, 1);
   put_int(&build, 4, options->replica_count);
   put_int(&build, 5, options->partition_count);
+  if (options->use_spmd_partitioning)
+    put_int(&build, 6, 1);
   if (options->device_assignment)
     put_device_assignment(&build, options);
+  if (options->use_shardy_partitioner)
+    put_int(&build, 19, 1);
   put_message(out_bytes, 3, &build);
   for (size_t i = 0; i < options->override_count; i++)
     put_override(out_bytes, &options->overrides[i]);

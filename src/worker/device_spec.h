@@ -35,6 +35,8 @@ typedef struct hsc_device_spec {
   const char *python_dir;   // of PYTHON: where the package hloscope is; else NULL
   // ahead of time: the name of the topology ("" where options say it all); NULL = on hardware
   const char *topology;
+  int64_t memory_bytes;        // of one device, as its target says; 0 = not known
+  int device_count;            // as "cpu:4" says; 0 = it says nothing
   hsc_device_option *options;  // for the creation of the client, or of the topology
   size_t option_count;
   hsc_device_option *compile_options;  // XLA's options of every compile, before those of a job

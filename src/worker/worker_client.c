@@ -483,12 +483,12 @@ static json_t *options_json(const hsc_device_option *list, size_t count) {
 
 static json_t *load_request(const hsc_lab_worker *worker) {
   const hsc_device_spec *d = &worker->device;
-  return json_pack("{s:s, s:s?, s:o, s:o, s:s*, s:s?, s:b, s:s}", "job", "load", "plugin",
-                   d->plugin_path, "options", options_json(d->options, d->option_count),
-                   "overrides", options_json(d->compile_options, d->compile_option_count),
-                   "topology", worker->without_client ? NULL : d->topology, "cache_dir",
-                   worker->cache_dir, "create_client", !worker->without_client, "hloscope",
-                   worker->executable);
+  return json_pack("{s:s, s:s*, s:s?, s:o, s:o, s:s*, s:s?, s:b, s:s}", "job", "load", "device",
+                   d->text, "plugin", d->plugin_path, "options",
+                   options_json(d->options, d->option_count), "overrides",
+                   options_json(d->compile_options, d->compile_option_count), "topology",
+                   worker->without_client ? NULL : d->topology, "cache_dir", worker->cache_dir,
+                   "create_client", !worker->without_client, "hloscope", worker->executable);
 }
 
 static hsc_status *start_process(hsc_lab_worker *worker) {

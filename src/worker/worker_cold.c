@@ -237,7 +237,7 @@ hsc_status *hsc__job_cold(hsc_worker *worker, json_t *request, hsc_json *answer)
   if (!rounds)
     return hsc_status_out_of_memory();
   hsc_status *status = NULL;
-  HSC_GOTO(hsc__request_options(worker, request, &options));
+  HSC_GOTO(hsc__request_options(worker, program, request, &options));
   HSC_GOTO(hsc__worker_code(worker, program));
   for (int64_t i = 0; i < count; i++)
     HSC_GOTO(one_round(worker, request, program, hsc_bytes_view(&options), fresh, executions, syncs,

@@ -77,6 +77,7 @@ static hsc_status *read_overrides(json_t *overrides, hsc_override *list, size_t 
 }
 
 hsc_status *hsc__request_options(const hsc_worker *worker,
+                                 const worker_program *program,
                                  json_t *request,
                                  hsc_bytes *out_options) {
   json_t *overrides = json_object_get(request, "overrides");
@@ -87,6 +88,7 @@ hsc_status *hsc__request_options(const hsc_worker *worker,
   hsc_compile_options options = hsc_compile_options_default();
   hsc_status *status = NULL;
   options.overrides = list;
+  hsc__worker_spread_options(program, &options);
   HSC_GOTO(read_overrides(worker->overrides, list, &options.override_count));
   HSC_GOTO(read_overrides(overrides, list, &options.override_count));
   HSC_GOTO(hsc_compile_options_write(&options, out_options));
@@ -175,7 +177,8 @@ hsc_status *hsc__worker_compile(hsc_worker *worker,
   hsc__worker_at(worker, "compiling");
 
   int64_t start = hsc_now_ns();
-  HSC_GOTO(hsc__request_options(worker, request, &options));
+  HSC_GOTO(hsc__worker_check_spread(worker, program));
+  HSC_GOTO(hsc__request_options(worker, program, request, &options));
   hsc_compile_key key = {program->fingerprint, hsc_bytes_view(&options), worker->plugin_path,
                          hsc__worker_platform_version(worker), hsc_plugin_minor(worker->plugin)};
   hsc_bytes memory_key = {0};

@@ -129,22 +129,47 @@ static void write_memory(hsc_executable *executable, hsc_json *answer) {
   write_count_or_null(answer, "peak_bytes", memory.peak);
 }
 
+static void write_all_memory(hsc_executable *executable, hsc_json *answer) {
+  hsc_compiled_memory m = {-1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1};
+  hsc_status *status = hsc_executable_memory(executable, &m);
+  const struct {
+    const char *key;
+    int64_t bytes;
+  } members[] = {{"code_bytes", m.code},        {"argument_bytes", m.arguments},
+                 {"output_bytes", m.outputs},   {"alias_bytes", m.aliases},
+                 {"temp_bytes", m.temporaries}, {"peak_bytes", m.peak},
+                 {"total_bytes", m.total}};
+  hsc_json_key(answer, "memory");
+  hsc_json_begin_object(answer);
+  for (size_t i = 0; i < HSC_COUNT_OF(members); i++)
+    write_count_or_null(answer, members[i].key, members[i].bytes);
+  hsc_json_end_object(answer);
+  hsc_status_free(status);
+}
+
 hsc_status *hsc__job_describe(hsc_worker *worker, json_t *request, hsc_json *answer) {
   worker_program *program = NULL;
   worker_executable *executable = NULL;
   worker_compile how;
   int cache = 0;
   HSC_TRY(hsc__worker_need_compiler(worker));
+  const char *optimized_to = NULL;
   HSC_TRY(hsc__request_cache(worker, request, &cache));
+  HSC_TRY(hsc__request_text(request, "optimized_to", false, &optimized_to));
   HSC_TRY(hsc__worker_program(worker, request, &program));
+  hsc__write_spread(&program->spread, answer);
   HSC_TRY(hsc__worker_compile(worker, program, request, cache, &executable, &how));
   hsc_json_kv_string(answer, "name", program->module->name);
   hsc_json_kv_string(answer, "fingerprint", program->fingerprint);
   hsc_json_kv_int(answer, "program_instructions", hsc_module_instr_count(program->module));
   write_parameters(program, answer);
-  HSC_TRY(write_optimized(executable->executable, NULL, answer));
+  // the program of several partitions is looked into; others are only counted
+  if (program->spread.partition_count * program->spread.replica_count < 2)
+    optimized_to = NULL;
+  HSC_TRY(write_optimized(executable->executable, optimized_to, answer));
   write_cost(program, executable->executable, answer);
   write_memory(executable->executable, answer);
+  write_all_memory(executable->executable, answer);
   hsc_json_kv_string(answer, "compile", hsc__outcome_text(how.outcome));
   hsc_json_kv_int(answer, "lookup_ns", how.lookup_ns);
   hsc_json_kv_int(answer, "compile_ns", how.compile_ns);
@@ -184,24 +209,6 @@ static void write_cost_properties(hsc_executable *executable, hsc_json *answer) 
     if (values[i].type == PJRT_NamedValue_kInt64)
       hsc_json_kv_int(answer, values[i].name, values[i].integer);
   }
-  hsc_json_end_object(answer);
-  hsc_status_free(status);
-}
-
-static void write_all_memory(hsc_executable *executable, hsc_json *answer) {
-  hsc_compiled_memory m = {-1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1};
-  hsc_status *status = hsc_executable_memory(executable, &m);
-  const struct {
-    const char *key;
-    int64_t bytes;
-  } members[] = {{"code_bytes", m.code},        {"argument_bytes", m.arguments},
-                 {"output_bytes", m.outputs},   {"alias_bytes", m.aliases},
-                 {"temp_bytes", m.temporaries}, {"peak_bytes", m.peak},
-                 {"total_bytes", m.total}};
-  hsc_json_key(answer, "memory");
-  hsc_json_begin_object(answer);
-  for (size_t i = 0; i < HSC_COUNT_OF(members); i++)
-    write_count_or_null(answer, members[i].key, members[i].bytes);
   hsc_json_end_object(answer);
   hsc_status_free(status);
 }

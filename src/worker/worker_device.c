@@ -201,11 +201,13 @@ hsc_status *hsc__job_load(hsc_worker *worker, json_t *request, hsc_json *answer)
   const char *path = NULL;
   const char *cache_dir = NULL;
   const char *topology = NULL;
+  const char *device = NULL;
   bool with_client = true;
   HSC_TRY(hsc__request_text(request, "plugin", true, &path));
   HSC_TRY(hsc__request_text(request, "cache_dir", false, &cache_dir));
   HSC_TRY(hsc__request_bool(request, "create_client", &with_client));
   HSC_TRY(hsc__request_text(request, "topology", false, &topology));
+  HSC_TRY(hsc__request_text(request, "device", false, &device));
   if (worker->plugin)
     return HSC_ERR(FAILED_PRECONDITION, "%s is loaded already; a worker serves one plugin",
                    hsc_plugin_path(worker->plugin));
@@ -213,6 +215,8 @@ hsc_status *hsc__job_load(hsc_worker *worker, json_t *request, hsc_json *answer)
     HSC_TRY(hsc_arena_create(&worker->load_arena));
   worker->cache_dir = cache_dir ? hsc_arena_strdup(worker->load_arena, cache_dir) : NULL;
   worker->plugin_path = hsc_arena_strdup(worker->load_arena, path);
+  worker->device_text = device ? hsc_arena_strdup(worker->load_arena, device) : NULL;
+  worker->topology_name = topology ? hsc_arena_strdup(worker->load_arena, topology) : NULL;
   worker->client_option_count = 0;
   json_decref(worker->overrides);
   worker->overrides = json_incref(json_object_get(request, "overrides"));

@@ -27,6 +27,7 @@ typedef struct worker_program {
   double perturbation;  // by which share its floats were moved
   bool given;           // by a job's "data", at least in part
   int64_t input_bytes;
+  hsc_program_spread spread;  // in the module's arena
   int64_t read_ns, parse_ns, transform_ns, write_ns;
   bool reported;  // its times went into an answer
 } worker_program;
@@ -48,8 +49,10 @@ typedef struct hsc_worker {
   hsc_client *client;
   hsc_topology *topology;  // ahead of time, in place of a client
   char *plugin_path;
-  json_t *overrides;  // of every compile, before those of a job; NULL = none
-  bool own_device;    // takes HLO text
+  const char *device_text;    // as the user wrote the device; NULL = not said
+  const char *topology_name;  // "v5e:2x2"; NULL = on hardware
+  json_t *overrides;          // of every compile, before those of a job; NULL = none
+  bool own_device;            // takes HLO text
   hsc_named_value *client_options;
   size_t client_option_count;
   hsc_arena *load_arena;  // of client_options
@@ -136,10 +139,31 @@ HSC_MUST_USE hsc_status *hsc__request_cache(const hsc_worker *worker,
                                             int *out_cache);
 // CompileOptionsProto: the worker's overrides, then the job's.
 HSC_MUST_USE hsc_status *hsc__request_options(const hsc_worker *worker,
+                                              const worker_program *program,
                                               json_t *request,
                                               hsc_bytes *out_options);
 void hsc__worker_executable_destroy(worker_executable *executable);
 const char *hsc__outcome_text(worker_outcome outcome);
+
+// ---- several devices (worker_spread.c) ----------------------------------------------------------
+
+// How many devices a compiled program can be for.
+HSC_MUST_USE hsc_status *hsc__worker_device_count(hsc_worker *worker, int64_t *out_count);
+// Whether the devices are enough for the program's partitions and replicas; else
+// FAILED_PRECONDITION with what would be.
+HSC_MUST_USE hsc_status *hsc__worker_check_spread(hsc_worker *worker,
+                                                  const worker_program *program);
+// Replicas, partitions, their devices and who partitions, into the options of a compile.
+void hsc__worker_spread_options(const worker_program *program, hsc_compile_options *options);
+// "partitions" and "replicas".
+void hsc__write_spread(const hsc_program_spread *spread, hsc_json *answer);
+// Reads a program as this worker's device takes it: our own device gets one partition's program,
+// others whole arrays.
+HSC_MUST_USE hsc_status *hsc__worker_read_spread(const hsc_worker *worker,
+                                                 hsc_view code,
+                                                 const char *path,
+                                                 hsc_module **out_module,
+                                                 hsc_program_spread *out_spread);
 
 // ---- running (worker_run.c) ---------------------------------------------------------------------
 

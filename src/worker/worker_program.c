@@ -115,7 +115,8 @@ static hsc_status *open_program(hsc_worker *worker,
   HSC_GOTO(hsc_file_read(path, &file));
   HSC_GOTO(hsc_decompress(hsc_bytes_view(&file), (size_t)1 << 32, &program->code));
   int64_t read = hsc_now_ns();
-  HSC_GOTO(hsc_program_read(hsc_bytes_view(&program->code), path, &program->module));
+  HSC_GOTO(hsc__worker_read_spread(worker, hsc_bytes_view(&program->code), path, &program->module,
+                                   &program->spread));
   int64_t parsed = hsc_now_ns();
   hsc__worker_at(worker, "transforming the program");
   for (size_t i = 0; i < count; i++)

@@ -72,7 +72,8 @@ static void names_come_from_the_table(void **state) {
     assert_non_null(strstr(message, others[i][1]));
   }
   assert_non_null(strstr(message_of("abacus", HSC_INVALID_ARGUMENT), "unknown device 'abacus'"));
-  assert_non_null(strstr(message_of("cpu:7", HSC_INVALID_ARGUMENT), "no variants"));
+  assert_non_null(strstr(message_of("cpu:many", HSC_INVALID_ARGUMENT), "not a number of devices"));
+  assert_non_null(strstr(message_of("reference:7", HSC_INVALID_ARGUMENT), "no variants"));
   assert_non_null(strstr(message_of("rocm:mi300", HSC_INVALID_ARGUMENT), "no variants"));
   setenv("HLOSCOPE_CPU_PLUGIN", file, 1);
   hsc_device_spec spec;

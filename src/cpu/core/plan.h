@@ -134,6 +134,3 @@ bool hsc_cpu_loop_keeps(const hsc_instr *loop, int leaf);
 HSC_MUST_USE hsc_status *hsc_cpu_plan_assign(hsc_cpu_plan *plan);
 // Where a value lives; after assign.
 hsc_cpu_slice hsc_cpu_plan_slice(const hsc_cpu_plan *plan, int32_t value);
-// Trips of a while from its backend_config or from its form (counter compared with a constant); -1
-// = unknown.
-int64_t hsc__cpu_known_trip_count(const hsc_instr *instr);

@@ -424,7 +424,7 @@ static hsc_status *eval_while(hsc_small *s,
     return hsc__small_refuse(instr, "its state or depth");
   if (hsc_shape_is_tuple(&instr->shape) && state->count != instr->shape.element_count)
     return hsc__small_refuse(instr, "tuples in tuples");
-  int64_t trips = hsc__cpu_known_trip_count(instr);
+  int64_t trips = hsc_loop_trip_count(instr);
   if (s->depth > 0 && is_unrolled(instr, trips))
     return unroll(s, instr, trips, init, results);
   HSC_TRY(enter_places(s, instr, init, state));

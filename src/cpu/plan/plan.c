@@ -328,7 +328,7 @@ static hsc_status *walk_while(hsc_cpu_plan *plan, instance *in, const hsc_instr 
   hsc_cpu_step *step = add_step(plan, in, HSC_CPU_STEP_WHILE, instr, leaf_count, leaf_count);
   step->block_count = 2;
   step->blocks = HSC_NEW_ARRAY(plan->arena, hsc_cpu_block, 2);
-  step->trip_count = hsc__cpu_known_trip_count(instr);
+  step->trip_count = hsc_loop_trip_count(instr);
   memcpy(step->inputs, init, sizeof(int32_t) * (size_t)leaf_count);
 
   plan->loops = cpu_grow(plan->arena, plan->loops, plan->loop_count, &plan->loop_capacity, 1,

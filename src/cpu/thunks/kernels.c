@@ -134,7 +134,7 @@ bool hsc__cpu_is_small_loop(const hsc_cpu_isa *isa, const hsc_instr *loop) {
   uint64_t in_place[HSC_KERNEL_MAX_BUFFERS];
   hsc_kernel_plan plan = {0};
   bool fits = false;
-  int64_t trips = hsc__cpu_known_trip_count(loop);
+  int64_t trips = hsc_loop_trip_count(loop);
   if (trips >= 0 && trips * loop->called[1]->instr_count < MIN_LOOP_WORK)
     return false;
   hsc_status *status = hsc_kernel_plan_try(loop, isa, &plan, in_place, &fits);

@@ -64,6 +64,25 @@ HSC_MUST_USE hsc_status *hsc_program_write_with(const hsc_module *module,
                                                 hsc_bytes *notes,
                                                 hsc_bytes *out_bytes);
 
+// What a program says of the devices that it is for: attributes of the module, meshes, shardings.
+typedef struct hsc_program_spread {
+  int64_t partition_count, replica_count;  // 1 where the program says nothing
+  const char *partitions_from;  // "mhlo.num_partitions", "sdy.mesh", "a sharding"; NULL = nothing
+  bool is_shardy;               // it has a mesh of Shardy's
+  bool is_to_be_partitioned;    // it has shardings, or is MLIR for several partitions
+  // the mesh of all partitions, the slowest axis first; names are NULL where only a sharding's
+  // tiles tell of one
+  int axis_count;
+  const char **axis_names;
+  int64_t *axis_sizes;
+  const int64_t *mesh_devices;  // [partition_count] the partition at each place; NULL = in order
+} hsc_program_spread;
+// Everything lies in `arena`. Errors: those of reading.
+HSC_MUST_USE hsc_status *hsc_program_spread_read(hsc_view bytes,
+                                                 const char *path,
+                                                 hsc_arena *arena,
+                                                 hsc_program_spread *out_spread);
+
 // The readers themselves.
 HSC_MUST_USE hsc_status *hsc_hlo_text_parse(hsc_view text,
                                             const char *path,

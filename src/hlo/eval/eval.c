@@ -167,19 +167,46 @@ static hsc_status *run_instr(hsc__eval *cx,
                  hsc_op_text(instr->op), instr->name);
 }
 
-// What runs other computations is counted by what those do.
+// What runs other computations is counted by what those do; a fusion at its border.
 static bool is_control(hsc_op op) {
   return op == HSC_OP_CALL || op == HSC_OP_WHILE || op == HSC_OP_CONDITIONAL ||
-         op == HSC_OP_FUSION || op == HSC_OP_ASYNC_START || op == HSC_OP_SCAN;
+         op == HSC_OP_ASYNC_START || op == HSC_OP_SCAN;
 }
 
-static void count_work(hsc_work *work, const hsc_instr *instr) {
-  work->instructions++;
-  if (is_control(instr->op))
+// The cost of an instruction that runs often is counted once.
+static const hsc_cost *cost_of(hsc__eval *cx, const hsc_instr *instr, hsc_cost *room) {
+  hsc_cost *known = hsc__ptr_map_get(&cx->costs, instr);
+  if (known)
+    return known;
+  hsc_instr_cost(instr, room);
+  known = hsc_alloc(sizeof *known);
+  if (!known)
+    return room;
+  *known = *room;
+  hsc__ptr_map_put(&cx->costs, instr, known);
+  if (!cx->costs.failed)
+    return known;
+  hsc_free(known);
+  return room;
+}
+
+static void count_work(hsc__eval *cx, const hsc_instr *instr) {
+  cx->work->instructions++;
+  if (is_control(instr->op) || cx->fusion_depth)
     return;
-  hsc_cost cost;
-  hsc_instr_cost(instr, &cost);
-  work->operations += cost.flops + cost.transcendentals;
+  hsc_cost room;
+  const hsc_cost *cost = cost_of(cx, instr, &room);
+  cx->work->operations += cost->flops + cost->transcendentals;
+  cx->work->cost.flops += cost->flops;
+  cx->work->cost.transcendentals += cost->transcendentals;
+  cx->work->cost.bytes_read += cost->bytes_read;
+  cx->work->cost.bytes_written += cost->bytes_written;
+}
+
+static void forget_costs(hsc__eval *cx) {
+  for (size_t i = 0; i < cx->costs.capacity; i++)
+    hsc_free(cx->costs.values[i]);
+  hsc__ptr_map_deinit(&cx->costs);
 }
 
 static hsc_status *run_function(hsc__eval *cx,
@@ -187,7 +214,7 @@ static hsc_status *run_function(hsc__eval *cx,
                                 hsc__value **operands,
                                 hsc__value **out_value) {
   if (cx->work)
-    count_work(cx->work, instr);
+    count_work(cx, instr);
   hsc__eval_fn function = function_of(instr->op);
   if (!function)
     return hsc_op_not_built(instr->op, "the reference evaluator");
@@ -432,6 +459,7 @@ done:
 // ---- the public functions -----------------------------------------------------------------------
 
 static void eval_deinit(hsc__eval *cx) {
+  forget_costs(cx);
   hsc_map_destroy(cx->schedules);
   hsc_map_destroy(cx->plans);
   hsc_arena_destroy(cx->arena);

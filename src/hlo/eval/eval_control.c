@@ -31,7 +31,11 @@ hsc_status *hsc__eval_call(hsc__eval *cx,
                            const hsc_instr *instr,
                            hsc__value **operands,
                            hsc__value **out_value) {
-  return call(cx, instr->called[0], instr->operand_count, operands, out_value);
+  bool is_fusion = instr->op == HSC_OP_FUSION;
+  cx->fusion_depth += is_fusion;
+  hsc_status *status = call(cx, instr->called[0], instr->operand_count, operands, out_value);
+  cx->fusion_depth -= is_fusion;
+  return status;
 }
 
 hsc_status *hsc__eval_while(hsc__eval *cx,

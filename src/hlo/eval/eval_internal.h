@@ -17,7 +17,7 @@
 // Threads: one evaluation belongs to one thread; the module is only read.
 #pragma once
 
-#include "hlo/ir/hlo.h"
+#include "hlo/ir/hlo_internal.h"
 
 // ---- values -------------------------------------------------------------------------------------
 
@@ -165,6 +165,8 @@ struct hsc__eval {
   uint64_t random_state[2];  // of rng and rng-get-and-update-state
   int32_t depth;             // nested hsc__eval_run
   hsc_work *work;            // what is done is added to it; NULL = nobody asks
+  int32_t fusion_depth;      // inside of a fusion, which is counted as a whole
+  hsc__ptr_map costs;        // of instructions that were counted: hsc_cost, each on the heap
 };
 enum { HSC__MAX_CALL_DEPTH = 400 };
 

@@ -723,11 +723,18 @@ HSC_MUST_USE hsc_status *hsc_evaluate(const hsc_module *module,
                                       hsc_literal *const *arguments,
                                       hsc_arena *arena,
                                       hsc_literal **out_result);
+// Counted as XLA's HloCostAnalysis counts (xla/service/hlo_cost_analysis.cc): a multiply-add is 2
+// flops; transcendentals apart.
+typedef struct hsc_cost {
+  double flops, transcendentals;  // count
+  double bytes_read, bytes_written;
+} hsc_cost;
 // What an evaluation did: instructions as often as they ran, trips of while loops, and the cost of
 // what ran as hsc_instr_cost counts it (a loop's body as often as it ran).
 typedef struct hsc_work {
   int64_t instructions, trips;
   double operations;  // flops and transcendentals
+  hsc_cost cost;      // of the same; a fusion reads and writes what crosses its border
 } hsc_work;
 // The same as hsc_evaluate; *io_work is added to, also when it fails half-way.
 HSC_MUST_USE hsc_status *hsc_evaluate_counted(const hsc_module *module,
@@ -776,12 +783,18 @@ HSC_MUST_USE hsc_status *hsc_literal_compare(const hsc_literal *left,
 
 // ---- cost model ---------------------------------------------------------------------------------
 
-// Counted as XLA's HloCostAnalysis counts (xla/service/hlo_cost_analysis.cc): a multiply-add is 2
-// flops; transcendentals apart.
-typedef struct hsc_cost {
-  double flops, transcendentals;  // count
-  double bytes_read, bytes_written;
-} hsc_cost;
 // fusions, calls: what they call; while: one trip
 void hsc_instr_cost(const hsc_instr *instr, hsc_cost *out_cost);
 void hsc_module_cost(const hsc_module *module, hsc_cost *out_cost);  // of the entry computation
+// What one run of a module costs, from its text alone: a loop as often as its trips say, its
+// condition once more; a conditional as its most expensive branch. Exact where nothing is guessed.
+typedef struct hsc_count {
+  hsc_cost cost;
+  int64_t guessed_loops;         // whose trips are not in the text: they count as one trip
+  int64_t guessed_branches;      // conditionals whose branches cost different
+  const hsc_instr *first_guess;  // NULL = nothing is guessed
+} hsc_count;
+HSC_MUST_USE hsc_status *hsc_module_count(const hsc_module *module, hsc_count *out_count);
+// Trips of a while from its backend_config or from its form (a counter that is compared with a
+// constant); -1 = not known before it runs.
+int64_t hsc_loop_trip_count(const hsc_instr *loop);

@@ -139,15 +139,46 @@ static hsc_status *find_cuda_data(hsc_arena *arena, hsc_device_spec *spec) {
   return NULL;  // the compiler says what it misses when a program needs it
 }
 
-// cuda:TARGET: the plugin ignores the topology's name; the target's text and the shape say it all.
+enum { MOST_DEVICES = 4096, GPUS_A_HOST = 8 };
+
+// How many devices "4" says, behind a colon.
+static hsc_status *parse_count(const hsc_device_spec *spec, const char *text, int *out_count) {
+  char *end;
+  errno = 0;
+  long count = strtol(text, &end, 10);
+  if (end == text || *end || errno || count < 1 || count > MOST_DEVICES)
+    return hsc_status_usage(hsc_status_hint(
+        HSC_ERR(INVALID_ARGUMENT, "%s: '%s' is not a number of devices, 1 to %d", spec->text, text,
+                MOST_DEVICES),
+        "%.*s:4 is four of them", (int)(strlen(spec->text) - strlen(text) - 1), spec->text));
+  *out_count = (int)count;
+  return NULL;
+}
+
+// cuda:TARGET[:COUNT]: the plugin ignores the topology's name; the target's text and the shape
+// (slices, hosts of a slice, GPUs of a host) say it all.
 static hsc_status *cuda_ahead(const char *variant, hsc_arena *arena, hsc_device_spec *spec) {
   const char *text;
+  const char *colon = strchr(variant, ':');
+  int count = 1;
+  if (colon && !strchr(colon, '/')) {
+    HSC_TRY(parse_count(spec, colon + 1, &count));
+    variant = hsc_arena_strndup(arena, variant, (size_t)(colon - variant));
+  }
+  HSC_TRY(hsc_arena_status(arena));
   HSC_TRY(hsc_target_read("gpu", variant, arena, &text));
+  bool whole_hosts = count % GPUS_A_HOST == 0;
+  const char *shape = hsc_arena_printf(arena, "1x%dx%d", whole_hosts ? count / GPUS_A_HOST : 1,
+                                       whole_hosts ? GPUS_A_HOST : count);
+  HSC_TRY(hsc_arena_status(arena));
+  const char *memory = hsc_target_value(text, "  device_memory_size", arena);
+  spec->memory_bytes = memory ? strtoll(memory, NULL, 10) : 0;
+  spec->device_count = count;
   spec->topology = "";
   spec->options = HSC_NEW_ARRAY(arena, hsc_device_option, 2);
   HSC_TRY(hsc_arena_status(arena));
   spec->options[spec->option_count++] = text_option("target_config", text);
-  spec->options[spec->option_count++] = text_option("topology", "1x1x1");
+  spec->options[spec->option_count++] = text_option("topology", shape);
   return NULL;
 }
 
@@ -180,6 +211,10 @@ static hsc_status *tpu_ahead(const char *variant, hsc_arena *arena, hsc_device_s
                 spec->text, shape, generation, wanted),
         "tpu:%s:%s is one chip, tpu:%s:%s are four", generation, single, generation,
         wanted == 2 ? "2x2" : "2x2x1");
+  const char *memory = hsc_target_value(text, "memory_bytes", arena);
+  const char *devices = hsc_target_value(text, "devices_per_chip", arena);
+  int64_t each = devices ? strtoll(devices, NULL, 10) : 1;
+  spec->memory_bytes = memory ? strtoll(memory, NULL, 10) / (each > 0 ? each : 1) : 0;
   spec->topology = hsc_arena_printf(arena, "%s:%s", name, shape);
   return hsc_arena_status(arena);
 }
@@ -299,6 +334,20 @@ static hsc_status *unknown_device(const char *text,
       status, "hloscope devices lists them; a plugin is given by its path: ./plugin.so"));
 }
 
+// cpu:N is an option of our own client.
+static hsc_status *add_device_count(hsc_arena *arena, hsc_device_spec *spec) {
+  if (!spec->device_count)
+    return NULL;
+  spec->options = HSC_NEW_ARRAY(arena, hsc_device_option, 1);
+  HSC_TRY(hsc_arena_status(arena));
+  spec->options[spec->option_count++] =
+      (hsc_device_option){.name = "device_count",
+                          .text = hsc_arena_printf(arena, "%d", spec->device_count),
+                          .type = HSC_DEVICE_OPTION_INT,
+                          .integer = spec->device_count};
+  return hsc_arena_status(arena);
+}
+
 hsc_status *hsc_device_spec_parse(const char *text, hsc_arena *arena, hsc_device_spec *out_spec) {
   hsc_device_spec spec = {.text = hsc_arena_strdup(arena, text)};
   HSC_TRY(hsc_arena_status(arena));
@@ -326,10 +375,14 @@ hsc_status *hsc_device_spec_parse(const char *text, hsc_arena *arena, hsc_device
     return hsc_status_usage(HSC_ERR(
         INVALID_ARGUMENT, "device '%s' has no variants, so '%s' means nothing", row->name, text));
   spec.source = row->source;
+  if (variant && row->source != HSC_DEVICE_VENDOR)
+    HSC_TRY(parse_count(&spec, variant, &spec.device_count));
   if (row->source == HSC_DEVICE_VENDOR)
     HSC_TRY(parse_vendor(row, variant, version, arena, &spec));
-  if (row->source == HSC_DEVICE_BUILT_IN)
+  if (row->source == HSC_DEVICE_BUILT_IN) {
     HSC_TRY(hsc_builtin_plugin_path(arena, &spec.plugin_path));
+    HSC_TRY(add_device_count(arena, &spec));
+  }
   if (row->source == HSC_DEVICE_PYTHON) {
     HSC_TRY(hsc_python_package_dir(arena, &spec.python_dir));
     if (version) {

@@ -2,6 +2,8 @@
 // where it is found.
 //
 //   cpu                                          the built-in device
+//   cpu:4, cuda:h100:4                           so many devices, for programs of several
+//   partitions
 //   reference                                    the reference evaluator
 //   xla-cpu                                      XLA:CPU of a jaxlib
 //   cuda, tpu, rocm, neuron                      a vendor's plugin, on its hardware

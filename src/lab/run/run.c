@@ -13,6 +13,7 @@
 #include "lab/run/json_tree.h"
 #include "lab/run/outputs.h"
 #include "lab/run/run_internal.h"
+#include "lab/shards/shards.h"
 #include "lab/verdict/agreement.h"
 #include "worker/scratch.h"
 #include "stats/stats_design.h"
@@ -33,6 +34,14 @@ static json_t *request_of(const hsc_run_options *o,
     json_object_set(request, "overrides", o->overrides);
   if (!o->use_cache)
     json_object_set_new(request, "cache", json_pack("[s]", "memory"));
+  return request;
+}
+
+// The compiled program comes with it, for what is said of its chips.
+static json_t *describe_request(const hsc_run_options *o, const hsc__device_run *device) {
+  json_t *request = request_of(o, device, "describe");
+  if (request && device->optimized)
+    json_object_set_new(request, "optimized_to", json_string(device->optimized));
   return request;
 }
 
@@ -80,6 +89,13 @@ static hsc_status *find_device(hsc_arena *arena, const char *text, hsc__device_r
   if (!spec)
     return hsc_status_out_of_memory();
   device->text = text;
+  device->optimized = hsc_arena_printf(arena, "%s/hloscope-optimized-XXXXXX", hsc_scratch_base());
+  HSC_TRY(hsc_arena_status(arena));
+  int file = mkstemp(device->optimized);
+  if (file < 0)
+    return hsc_status_errno(errno, "cannot make a file for the compiled program",
+                            device->optimized);
+  close(file);
   device->status = hsc_device_spec_parse(text, arena, spec);
   if (!device->status)
     device->spec = spec;
@@ -116,9 +132,11 @@ hsc_status *hsc__run_start(const hsc_run_options *o,
   device->facts = json_incref(start.body);
   hsc_answer_deinit(&start);
   bool evaluator = device->spec->source == HSC_DEVICE_EVALUATOR;
-  if (device->spec->topology) {
-    HSC_GOTO(
-        do_job(o, worker, request_of(o, device, "describe"), device, &device->describe, &done));
+  bool own = device->spec->source == HSC_DEVICE_BUILT_IN;
+  device->compiles_only =
+      device->spec->topology || (own && hsc_shards_device_count(device->program) > 1);
+  if (device->compiles_only) {
+    HSC_GOTO(do_job(o, worker, describe_request(o, device), device, &device->describe, &done));
     goto done;
   }
   json_t *request = request_of(o, device, evaluator ? "evaluate" : "run");
@@ -205,8 +223,8 @@ static hsc_status *end_device(const hsc_run_options *o, hsc__device_run *device)
       status = hsc_status_out_of_memory();
   }
   if (!status && device->worker)
-    status = do_job(o, device->worker, request_of(o, device, "describe"), device, &device->describe,
-                    &done);
+    status =
+        do_job(o, device->worker, describe_request(o, device), device, &device->describe, &done);
   hsc_lab_worker_destroy(device->worker);
   device->worker = NULL;
   return status;
@@ -385,6 +403,10 @@ static json_t *device_json(const hsc_run_options *o, hsc__device_run *device) {
     json_object_set_new(out, "hint", json_string(hsc_status_hint_text(device->status)));
   if (device->status && *hsc_status_notes(device->status))
     json_object_set_new(out, "notes", json_string(hsc_status_notes(device->status)));
+  if (device->compiles_only && !device->spec->topology)
+    json_object_set_new(
+        out, "cannot_run",
+        json_string("compiled for several devices; run measures programs of one device"));
   if (device->spec && device->spec->topology)
     json_object_set_new(out, "cannot_run",
                         json_string("cannot run here: no device, compiled ahead of time"));
@@ -423,6 +445,20 @@ static json_t *device_json(const hsc_run_options *o, hsc__device_run *device) {
   if (first)
     json_object_set(out, "page_faults", json_object_get(first, "page_faults"));
   return out;
+}
+
+// What is said of the chips of a program of several partitions, beside the rest.
+static hsc_status *add_shards(const hsc_run_options *o, const device_run *device, json_t *out) {
+  const char *message = device->status ? hsc_status_message(device->status) : NULL;
+  bool is_there = json_is_string(json_object_get(device->describe, "optimized"));
+  if (!device->spec || o->transform_count)
+    return NULL;
+  return hsc_shards_describe(&(hsc_shards_input){.program = o->program,
+                                                 .optimized = is_there ? device->optimized : NULL,
+                                                 .device = device->spec,
+                                                 .describe = device->describe,
+                                                 .message = message},
+                             out);
 }
 
 // ---- whether the numbers agree ---------------------------------------------------------------
@@ -679,6 +715,8 @@ hsc_status *hsc_run_program(const hsc_run_options *o, json_t **out_result) {
   HSC_GOTO(hsc__run_processes(o, (double)(hsc_wall_ns() - started_ns) / 1e9, devices));
   for (size_t i = 0; i < o->device_count; i++)
     json_array_append_new(list, device_json(o, &devices[i]));
+  for (size_t i = 0; i < o->device_count; i++)
+    HSC_GOTO(add_shards(o, &devices[i], json_array_get(list, i)));
   result = json_pack("{s:s, s:I, s:O, s:O}", "program", o->program, "inputs_seed",
                      (json_int_t)o->seed, "devices", list, "compare", compare);
   if (!result)
@@ -692,15 +730,20 @@ hsc_status *hsc_run_program(const hsc_run_options *o, json_t **out_result) {
   if (kept)
     json_object_set_new(result, "not_kept", json_string(hsc_status_message(kept)));
   hsc_status_free(kept);
-  if (o->device_count == 1 && devices[0].status) {
+  // a program that does not fit is an answer
+  bool is_answer = json_is_false(json_object_get(json_array_get(list, 0), "fits"));
+  if (o->device_count == 1 && devices[0].status && !is_answer) {
     status = devices[0].status;
     devices[0].status = NULL;
   }
 done:
   if (devices)
     remove_scratch(scratch, devices, o->device_count);
-  for (size_t i = 0; devices && i < o->device_count; i++)
+  for (size_t i = 0; devices && i < o->device_count; i++) {
+    if (devices[i].optimized)
+      unlink(devices[i].optimized);
     hsc__run_release(&devices[i]);
+  }
   hsc_free(devices);
   hsc_arena_destroy(arena);
   json_decref(list);

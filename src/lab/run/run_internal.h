@@ -22,6 +22,8 @@ typedef struct hsc__device_run {
   json_t *facts, *first, *series, *describe;
   hsc_lab_worker *worker;  // from the first run to the last; NULL = over
   hsc_run_series timed;
+  char *optimized;     // where the compiled program of several partitions lies; NULL = not asked
+  bool compiles_only;  // ahead of time, or for several devices
   hsc_outcome outcome;
   hsc_status *status;   // what the device could not do
   hsc_status *failure;  // what we could not do

@@ -8,7 +8,7 @@
 //      with c > 0: max(0, ceil((b - a) / c)) trips
 #include <stdlib.h>
 
-#include "cpu/core/plan.h"
+#include "hlo/ir/hlo.h"
 
 static const hsc_instr *through_copies(const hsc_instr *instr) {
   while (instr->op == HSC_OP_COPY || instr->op == HSC_OP_OPT_BARRIER ||
@@ -49,10 +49,12 @@ static int64_t written_trip_count(const hsc_instr *instr) {
   return end == at || count < 0 ? -1 : count;
 }
 
-int64_t hsc__cpu_known_trip_count(const hsc_instr *instr) {
+int64_t hsc_loop_trip_count(const hsc_instr *instr) {
   int64_t written = written_trip_count(instr);
   if (written >= 0)
     return written;
+  if (instr->called_count != 2 || !instr->called[0]->root || !instr->called[1]->root)
+    return -1;
   const hsc_computation *condition = instr->called[0];
   const hsc_computation *body = instr->called[1];
   const hsc_instr *test = through_copies(condition->root);

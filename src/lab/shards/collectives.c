@@ -1,0 +1,429 @@
+// collectives.c - the collectives of a compiled program: how often each runs, along which axes of
+// the mesh, which operator brought it, and what a chip does while it is under way.
+//
+// The module is one partition's, as the compiler leaves it. Loops multiply, both branches of a
+// conditional count, what fusions and wrapped computations hold counts where they stand. A
+// collective that a compiler cuts into a start and a done is one.
+#include <stdlib.h>
+
+#include "lab/shards/collectives.h"
+
+enum { DEEPEST = 64, MOST_AXES = 16, MOST_MEMBERS = 65536, LOOK_BACK = 24 };
+
+typedef struct finder {
+  hsc_arena *arena;
+  const hsc_program_spread *spread;
+  hsc_collective *list;
+  size_t count, room;
+  int64_t *place_of;  // [partition_count] of the mesh; NULL = no mesh
+} finder;
+
+typedef struct place {
+  int64_t times;
+  bool times_known;
+  const char *loop;
+  const hsc_instr *around;  // the fusion or wrapper that holds it; NULL = it stands by itself
+  int depth;
+} place;
+
+const char *hsc_instr_source(const hsc_instr *instr, hsc_arena *arena) {
+  const hsc_metadata *metadata = instr->metadata;
+  if (!metadata)
+    return NULL;
+  if (metadata->source_file && *metadata->source_file)
+    return hsc_arena_printf(arena, "%s:%d", metadata->source_file, metadata->source_line);
+  const hsc_stack_index *index = instr->parent->module->stack_index;
+  int32_t frame = metadata->stack_frame_id;
+  if (!index || frame < 1 || frame > index->frame_count)
+    return NULL;
+  int32_t location = index->frames[frame - 1].location;
+  if (location < 1 || location > index->location_count)
+    return NULL;
+  const hsc_file_location *at = &index->locations[location - 1];
+  if (at->file_name < 1 || at->file_name > index->file_name_count)
+    return NULL;
+  return hsc_arena_printf(arena, "%s:%d", index->file_names[at->file_name - 1], at->line);
+}
+
+// ---- sizes --------------------------------------------------------------------------------------
+
+static int64_t shape_bytes(const hsc_shape *shape) {
+  if (!hsc_shape_is_tuple(shape))
+    return hsc_shape_is_array(shape) ? hsc_shape_bytes(shape) : 0;
+  int64_t sum = 0;
+  for (int i = 0; i < shape->element_count; i++)
+    sum += shape_bytes(&shape->elements[i]);
+  return sum;
+}
+
+static int64_t operands_bytes(const hsc_instr *instr) {
+  int64_t sum = 0;
+  for (int i = 0; i < instr->operand_count; i++)
+    sum += shape_bytes(&instr->operands[i]->shape);
+  return sum;
+}
+
+// A start gives (operands, results, contexts), all-reduce-start what all-reduce gives.
+static int64_t result_bytes(const hsc_instr *instr) {
+  bool pairs = instr->op == HSC_OP_ALL_GATHER_START || instr->op == HSC_OP_COLLECTIVE_PERMUTE_START;
+  if (pairs && hsc_shape_is_tuple(&instr->shape) && instr->shape.element_count > 1)
+    return shape_bytes(&instr->shape.elements[1]);
+  return shape_bytes(&instr->shape);
+}
+
+static const char *kind_of(hsc_op op) {
+  switch (op) {
+    case HSC_OP_ALL_GATHER_START:
+      return hsc_op_text(HSC_OP_ALL_GATHER);
+    case HSC_OP_ALL_REDUCE_START:
+      return hsc_op_text(HSC_OP_ALL_REDUCE);
+    case HSC_OP_COLLECTIVE_PERMUTE_START:
+      return hsc_op_text(HSC_OP_COLLECTIVE_PERMUTE);
+    case HSC_OP_ALL_GATHER:
+    case HSC_OP_ALL_REDUCE:
+    case HSC_OP_ALL_TO_ALL:
+    case HSC_OP_COLLECTIVE_BROADCAST:
+    case HSC_OP_COLLECTIVE_PERMUTE:
+    case HSC_OP_RAGGED_ALL_TO_ALL:
+    case HSC_OP_REDUCE_SCATTER:
+      return hsc_op_text(op);
+    default:
+      return NULL;
+  }
+}
+
+static double ring_bytes(const hsc_collective *c) {
+  double others = c->group_size > 0 ? (double)(c->group_size - 1) / (double)c->group_size : 0;
+  if (!strcmp(c->kind, "all-reduce"))
+    return 2 * others * (double)c->bytes;
+  if (!strcmp(c->kind, "collective-permute"))
+    return (double)c->operand_bytes;
+  return others * (double)c->bytes;
+}
+
+// ---- groups and axes ----------------------------------------------------------------------------
+
+static const char *numbers(const char *at, int64_t *out, int *count, int most) {
+  while (*at && *at != ']' && *at != ')' && *at != '}') {
+    char *end;
+    long long value = strtoll(at, &end, 10);
+    if (end == at) {
+      at++;
+      continue;
+    }
+    if (*count < most)
+      out[(*count)++] = value;
+    at = end;
+  }
+  return at;
+}
+
+// "[2,4]<=[2,2,2]T(1,0,2)": ids 0.. in the given shape, transposed, then cut in rows.
+static int64_t iota_id(const int64_t *dims, const int64_t *order, int rank, int64_t number) {
+  int64_t at[MOST_AXES];
+  int64_t index[MOST_AXES];
+  for (int i = rank - 1; i >= 0; i--) {
+    int64_t size = dims[order[i]];
+    index[i] = size > 0 ? number % size : 0;
+    number = size > 0 ? number / size : 0;
+  }
+  for (int i = 0; i < rank; i++)
+    at[order[i]] = index[i];
+  int64_t id = 0;
+  for (int i = 0; i < rank; i++)
+    id = id * dims[i] + at[i];
+  return id;
+}
+
+static int iota_group(const char *text, int64_t *members, int most) {
+  int64_t shape[2];
+  int64_t dims[MOST_AXES];
+  int64_t order[MOST_AXES];
+  int shape_count = 0;
+  int rank = 0;
+  int order_count = 0;
+  const char *at = numbers(text + 1, shape, &shape_count, 2);
+  const char *from = strstr(at, "<=[");
+  if (shape_count != 2 || !from)
+    return 0;
+  at = numbers(from + 3, dims, &rank, MOST_AXES);
+  if (*at == ']' && at[1] == 'T')
+    numbers(at + 2 + (at[2] == '('), order, &order_count, MOST_AXES);
+  for (int i = order_count; i < rank; i++)
+    order[i] = i;
+  for (int i = 0; i < rank; i++)
+    if (order[i] < 0 || order[i] >= rank)
+      return 0;
+  int count = 0;
+  for (int64_t i = 0; i < shape[1] && count < most; i++)
+    members[count++] = iota_id(dims, order, rank, i);
+  return count;
+}
+
+// The members of the first group; pairs of a permute count as a group of all they name.
+static int first_group(const hsc_instr *instr, int64_t everybody, int64_t *members, int most) {
+  const char *text = instr->attr.collective.replica_groups;
+  int count = 0;
+  if (instr->attr.collective.pairs) {
+    const char *first = strchr(instr->attr.collective.pairs + 1, '{');
+    for (const char *at = first; at && *at && count < 2;)
+      at = numbers(at + 1, members, &count, 2);
+    return count;
+  }
+  if (text && text[0] == '[')
+    return iota_group(text, members, most);
+  const char *open = text && text[0] == '{' ? strchr(text + 1, '{') : NULL;
+  if (open) {
+    numbers(open + 1, members, &count, most);
+    return count;
+  }
+  for (int64_t i = 0; i < everybody && count < most; i++)
+    members[count++] = i;
+  return count;
+}
+
+// In how many pairs and along which axes a permute sends: all pairs are looked at, for a ring along
+// one axis has pairs that a first pair does not tell apart from another axis.
+static const char *axes_text(finder *f, unsigned varies) {
+  const hsc_program_spread *s = f->spread;
+  const char *text = NULL;
+  for (int a = 0; a < s->axis_count; a++) {
+    if (!(varies >> a & 1))
+      continue;
+    const char *name = s->axis_names && s->axis_names[a] ? s->axis_names[a]
+                                                         : hsc_arena_printf(f->arena, "axis %d", a);
+    text = text ? hsc_arena_printf(f->arena, "%s,%s", text, name) : name;
+  }
+  return text;
+}
+
+static const char *axes_of(finder *f, const hsc_instr *instr) {
+  const hsc_program_spread *s = f->spread;
+  int64_t *members = f->place_of ? HSC_NEW_ARRAY(f->arena, int64_t, MOST_MEMBERS) : NULL;
+  unsigned varies = 0;
+  int count = members ? first_group(instr, s->partition_count, members, MOST_MEMBERS) : 0;
+  for (int m = 1; m < count; m++) {
+    int64_t a = members[0];
+    int64_t b = members[m];
+    if (a < 0 || b < 0 || a >= s->partition_count || b >= s->partition_count)
+      return NULL;
+    a = f->place_of[a];
+    b = f->place_of[b];
+    for (int k = s->axis_count - 1; k >= 0; k--) {
+      if (a % s->axis_sizes[k] != b % s->axis_sizes[k])
+        varies |= 1u << k;
+      a /= s->axis_sizes[k];
+      b /= s->axis_sizes[k];
+    }
+  }
+  return axes_text(f, varies);
+}
+
+// ---- who brought it -----------------------------------------------------------------------------
+
+static bool only_moves(hsc_op op) {
+  switch (op) {
+    case HSC_OP_BITCAST:
+    case HSC_OP_COPY:
+    case HSC_OP_COPY_START:
+    case HSC_OP_COPY_DONE:
+    case HSC_OP_CONVERT:
+    case HSC_OP_TRANSPOSE:
+    case HSC_OP_RESHAPE:
+    case HSC_OP_BROADCAST:
+    case HSC_OP_TUPLE:
+    case HSC_OP_GET_TUPLE_ELEMENT:
+    case HSC_OP_SLICE:
+    case HSC_OP_PAD:
+    case HSC_OP_OPT_BARRIER:
+      return true;
+    default:
+      return false;
+  }
+}
+
+// What a fusion is about: its dot, convolution or reduce, else its root.
+static const hsc_instr *heart_of(const hsc_instr *instr) {
+  for (int depth = 0; instr->op == HSC_OP_FUSION && depth < DEEPEST; depth++) {
+    const hsc_instr *best = instr->called[0]->root;
+    HSC_FOR_EACH_INSTR_IN (instr->called[0], inner)
+      if (inner->op == HSC_OP_DOT || inner->op == HSC_OP_CONVOLUTION ||
+          inner->op == HSC_OP_FUSION ||
+          (inner->op == HSC_OP_REDUCE && best->op != HSC_OP_DOT && best->op != HSC_OP_CONVOLUTION))
+        best = inner;
+    if (best == instr)
+      break;
+    instr = best;
+  }
+  return instr;
+}
+
+// The parts that a reduction joins come from before it; what a gather brings is wanted behind it.
+static const hsc_instr *bringer_of(const hsc_instr *collective, const hsc_instr *around) {
+  const hsc_instr *at = around ? around : collective;
+  bool joins = strstr(hsc_op_text(collective->op), "reduce") != NULL;
+  for (int i = 0; i < LOOK_BACK; i++) {
+    const hsc_instr *next = NULL;
+    if (joins && at->operand_count)
+      next = at->operands[0];
+    if (!joins && at->user_count)
+      next = at->users[0];
+    if (!next)
+      break;
+    at = next;
+    if (!only_moves(at->op) && !kind_of(at->op) && !(hsc_op_traits(at->op) & HSC_TRAIT_ASYNC))
+      break;
+  }
+  return heart_of(at);
+}
+
+static const char *bringer_text(finder *f, const hsc_instr *collective, const hsc_instr *around) {
+  const hsc_instr *by = bringer_of(collective, around);
+  const char *op = hsc_op_text(by->op);
+  if (by == collective || by->op == HSC_OP_PARAMETER)
+    return NULL;
+  if (by->metadata && by->metadata->op_name && *by->metadata->op_name)
+    return hsc_arena_printf(f->arena, "%s %s", op, by->metadata->op_name);
+  return hsc_arena_printf(f->arena, "%s %s", op, by->name);
+}
+
+// ---- start and done -----------------------------------------------------------------------------
+
+static const hsc_instr *done_of(const hsc_instr *start) {
+  for (int depth = 0; depth < 4; depth++) {
+    const hsc_instr *next = NULL;
+    for (int i = 0; i < start->user_count; i++)
+      if (hsc_op_traits(start->users[i]->op) & HSC_TRAIT_ASYNC)
+        next = start->users[i];
+    if (!next)
+      return NULL;
+    if (next->op != HSC_OP_ASYNC_UPDATE)
+      return next;
+    start = next;
+  }
+  return NULL;
+}
+
+static void look_between(finder *f, const hsc_instr *start, hsc_collective *c) {
+  const hsc_instr *done = done_of(start);
+  double most = -1;
+  c->is_async = true;
+  for (const hsc_instr *at = done ? start->next : NULL; at && at != done; at = at->next) {
+    hsc_cost cost;
+    if (only_moves(at->op) || at->op == HSC_OP_PARAMETER || at->op == HSC_OP_CONSTANT)
+      continue;
+    hsc_instr_cost(at, &cost);
+    c->between_count++;
+    c->between_flops += cost.flops;
+    if (cost.flops > most) {
+      most = cost.flops;
+      c->between = hsc_arena_strdup(f->arena, at->name);
+    }
+  }
+}
+
+// ---- the walk -----------------------------------------------------------------------------------
+
+static hsc_status *add(finder *f, const hsc_instr *instr, const place *at) {
+  if (f->count == f->room) {
+    size_t room = f->room ? 2 * f->room : 64;
+    hsc_collective *list = HSC_NEW_ARRAY(f->arena, hsc_collective, room);
+    HSC_TRY(hsc_arena_status(f->arena));
+    if (f->count)
+      memcpy(list, f->list, f->count * sizeof *list);
+    f->list = list;
+    f->room = room;
+  }
+  hsc_collective c = {.instr = instr, .kind = kind_of(instr->op)};
+  const hsc_instr *around = at->around;
+  c.operand_bytes = operands_bytes(instr);
+  c.result_bytes = result_bytes(instr);
+  c.bytes = c.operand_bytes > c.result_bytes ? c.operand_bytes : c.result_bytes;
+  c.group_size = instr->attr.collective.pairs ? 2 : hsc_collective_group_size(instr);
+  c.times = at->times;
+  c.times_known = at->times_known;
+  c.loop = at->loop;
+  c.wire_bytes = ring_bytes(&c);
+  c.source = hsc_instr_source(instr, f->arena);
+  if (!c.source && around)
+    c.source = hsc_instr_source(around, f->arena);
+  c.op_name = instr->metadata ? instr->metadata->op_name : NULL;
+  c.brought_by = bringer_text(f, instr, around);
+  c.axes = axes_of(f, instr);
+  bool starts = hsc_op_traits(instr->op) & HSC_TRAIT_ASYNC;
+  if (starts)
+    look_between(f, instr, &c);
+  else if (around && around->op == HSC_OP_ASYNC_START)
+    look_between(f, around, &c);
+  f->list[f->count++] = c;
+  return hsc_arena_status(f->arena);
+}
+
+// A compiler that overlaps a collective with kernels repeats it in the parts that start, carry and
+// end it: the same channel in the same computation is the same collective.
+static bool is_known(const finder *f, const hsc_instr *instr, const place *at) {
+  int64_t channel = instr->attr.collective.channel_id;
+  if (!channel || !at->around || at->around->op != HSC_OP_FUSION)
+    return false;
+  for (size_t i = f->count; i-- > 0;) {
+    const hsc_instr *other = f->list[i].instr;
+    bool same = other->attr.collective.channel_id == channel && other->op == instr->op;
+    if (same && hsc_shape_equal(&other->shape, &instr->shape) && f->list[i].loop == at->loop)
+      return true;
+  }
+  return false;
+}
+
+static hsc_status *walk(finder *f, const hsc_computation *computation, const place *at) {
+  if (at->depth > DEEPEST)
+    return NULL;
+  HSC_FOR_EACH_INSTR_IN (computation, instr) {
+    place inner = *at;
+    inner.depth++;
+    if (kind_of(instr->op)) {
+      if (!is_known(f, instr, at))
+        HSC_TRY(add(f, instr, at));
+      continue;
+    }
+    bool enters = instr->op == HSC_OP_WHILE || instr->op == HSC_OP_CALL ||
+                  instr->op == HSC_OP_CONDITIONAL || instr->op == HSC_OP_FUSION ||
+                  instr->op == HSC_OP_ASYNC_START;
+    if (!enters)
+      continue;
+    if (instr->op == HSC_OP_FUSION || instr->op == HSC_OP_ASYNC_START)
+      inner.around = instr;
+    if (instr->op == HSC_OP_WHILE) {
+      int64_t trips = hsc_loop_trip_count(instr);
+      inner.times_known = at->times_known && trips >= 0;
+      inner.times = trips >= 0 ? at->times * trips : at->times;
+      inner.loop = instr->name;
+    }
+    for (int i = 0; i < instr->called_count; i++)
+      HSC_TRY(walk(f, instr->called[i], &inner));
+  }
+  return NULL;
+}
+
+static hsc_status *read_places(finder *f) {
+  const hsc_program_spread *s = f->spread;
+  if (s->axis_count < 1 || s->partition_count < 2)
+    return NULL;
+  f->place_of = HSC_NEW_ARRAY(f->arena, int64_t, s->partition_count);
+  HSC_TRY(hsc_arena_status(f->arena));
+  for (int64_t i = 0; i < s->partition_count; i++)
+    f->place_of[s->mesh_devices ? s->mesh_devices[i] : i] = i;
+  return NULL;
+}
+
+hsc_status *hsc_collectives_find(const hsc_module *module,
+                                 const hsc_program_spread *spread,
+                                 hsc_arena *arena,
+                                 hsc_collective **out_list,
+                                 size_t *out_count) {
+  finder f = {.arena = arena, .spread = spread};
+  HSC_TRY(read_places(&f));
+  HSC_TRY(walk(&f, module->entry, &(place){.times = 1, .times_known = true}));
+  *out_list = f.list;
+  *out_count = f.count;
+  return NULL;
+}

@@ -1,0 +1,146 @@
+// test_shards.c - programs for several partitions: how many, which mesh, which collectives.
+#include "formats/common/formats.h"
+#include "lab/shards/collectives.h"
+#include "unit.h"
+
+static hsc_program_spread spread_of(hsc_arena *arena, const char *text) {
+  hsc_program_spread spread;
+  EXPECT_OK(hsc_program_spread_read(hsc_view_of(text), NULL, arena, &spread));
+  return spread;
+}
+
+static void partitions_come_from_attributes_meshes_and_shardings(void **state) {
+  (void)state;
+  hsc_arena *arena = NULL;
+  EXPECT_OK(hsc_arena_create(&arena));
+  hsc_program_spread s = spread_of(
+      arena,
+      "module attributes {mhlo.num_partitions = 4 : i32, mhlo.num_replicas = 1 : i32} {\n"
+      "  sdy.mesh @mesh = <[\"x\"=2, \"y\"=2]>\n"
+      "  func.func public @main(%a: tensor<8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{\"x\"}]>})"
+      " -> tensor<8xf32> { return %a : tensor<8xf32> }\n}\n");
+  assert_int_equal(s.partition_count, 4);
+  assert_int_equal(s.axis_count, 2);
+  assert_string_equal(s.axis_names[1], "y");
+  assert_true(s.is_shardy);
+  s = spread_of(arena,
+                "module {\n  sdy.mesh @mesh = <[\"x\"=3]>\n"
+                "  func.func public @main(%a: tensor<9xf32>) -> tensor<9xf32> {"
+                " return %a : tensor<9xf32> }\n}\n");
+  assert_int_equal(s.partition_count, 3);
+  assert_string_equal(s.partitions_from, "sdy.mesh");
+  s = spread_of(arena,
+                "module {\n  func.func public @main(%a: tensor<8x8xf32> "
+                "{mhlo.sharding = \"{devices=[2,4]<=[8]}\"}) -> tensor<8x8xf32> {"
+                " return %a : tensor<8x8xf32> }\n}\n");
+  assert_int_equal(s.partition_count, 8);
+  assert_int_equal(s.axis_count, 2);
+  assert_int_equal(s.axis_sizes[1], 4);
+  assert_null(s.axis_names[0]);
+  assert_false(s.is_shardy);
+  s = spread_of(
+      arena, "HloModule m, num_partitions=2\n\nENTRY e {\n  ROOT p = f32[4]{0} parameter(0)\n}\n");
+  assert_int_equal(s.partition_count, 2);
+  assert_int_equal(s.axis_count, 0);
+  s = spread_of(arena, "HloModule m\n\nENTRY e {\n  ROOT p = f32[4]{0} parameter(0)\n}\n");
+  assert_int_equal(s.partition_count * s.replica_count, 1);
+  hsc_arena_destroy(arena);
+}
+
+static const char LOOP[] =
+    "HloModule m, num_partitions=8\n\n"
+    "add { a = f32[] parameter(0)\n  b = f32[] parameter(1)\n  ROOT s = f32[] add(a, b) }\n\n"
+    "cond { c = (s32[], f32[64]) parameter(0)\n  i = s32[] get-tuple-element(c), index=0\n"
+    "  n = s32[] constant(5)\n  ROOT l = pred[] compare(i, n), direction=LT }\n\n"
+    "body { c = (s32[], f32[64]) parameter(0)\n  i = s32[] get-tuple-element(c), index=0\n"
+    "  x = f32[64] get-tuple-element(c), index=1\n  one = s32[] constant(1)\n"
+    "  j = s32[] add(i, one)\n  e = f32[64] exponential(x)\n"
+    "  r = f32[64] all-reduce(e), replica_groups=[4,2]<=[2,4]T(1,0), channel_id=1, to_apply=add,"
+    " metadata={op_name=\"sum\" source_file=\"model.py\" source_line=12}\n"
+    "  ROOT t = (s32[], f32[64]) tuple(j, r) }\n\n"
+    "ENTRY e {\n  p = f32[64] parameter(0)\n  zero = s32[] constant(0)\n"
+    "  s = (s32[], f32[64]) tuple(zero, p)\n"
+    "  w = (s32[], f32[64]) while(s), condition=cond, body=body\n"
+    "  x = f32[64] get-tuple-element(w), index=1\n"
+    "  gs = (f32[64], f32[256]) all-gather-start(x), replica_groups={{0,1,2,3},{4,5,6,7}},"
+    " dimensions={0}, channel_id=2, use_global_device_ids=true\n"
+    "  sq = f32[64] multiply(x, x)\n"
+    "  gd = f32[256] all-gather-done(gs)\n"
+    "  ROOT t = (f32[64], f32[256]) tuple(sq, gd)\n}\n";
+
+static void collectives_have_times_axes_and_what_lies_between(void **state) {
+  (void)state;
+  hsc_arena *arena = NULL;
+  hsc_module *module = NULL;
+  hsc_collective *list = NULL;
+  size_t count = 0;
+  const char *names[] = {"x", "y"};
+  int64_t sizes[] = {2, 4};
+  hsc_program_spread spread = {.partition_count = 8,
+                               .replica_count = 1,
+                               .axis_count = 2,
+                               .axis_names = names,
+                               .axis_sizes = sizes};
+  EXPECT_OK(hsc_arena_create(&arena));
+  EXPECT_OK(hsc_program_read(hsc_view_of(LOOP), NULL, &module));
+  EXPECT_OK(hsc_collectives_find(module, &spread, arena, &list, &count));
+  assert_int_equal(count, 2);
+  assert_string_equal(list[0].kind, "all-reduce");
+  assert_int_equal(list[0].times, 5);
+  assert_true(list[0].times_known);
+  assert_string_equal(list[0].loop, "w");
+  assert_int_equal(list[0].group_size, 2);
+  assert_string_equal(list[0].axes, "x");
+  assert_int_equal(list[0].bytes, 256);
+  assert_string_equal(list[0].source, "model.py:12");
+  assert_false(list[0].is_async);
+  assert_string_equal(list[1].kind, "all-gather");
+  assert_string_equal(list[1].axes, "y");
+  assert_int_equal(list[1].bytes, 1024);
+  assert_int_equal(list[1].group_size, 4);
+  assert_true(list[1].is_async);
+  assert_int_equal(list[1].between_count, 1);
+  assert_true(list[1].between_flops == 64);
+  hsc_module_destroy(module);
+  hsc_arena_destroy(arena);
+}
+
+static void a_loop_counts_as_often_as_its_trips_say(void **state) {
+  (void)state;
+  hsc_module *module = NULL;
+  hsc_count count;
+  EXPECT_OK(hsc_program_read(hsc_view_of(LOOP), NULL, &module));
+  EXPECT_OK(hsc_module_count(module, &count));
+  assert_int_equal(count.guessed_loops, 0);
+  assert_true(count.cost.transcendentals == 5 * 64);
+  hsc_module_destroy(module);
+}
+
+static void what_is_alive_at_the_peak_is_named(void **state) {
+  (void)state;
+  hsc_arena *arena = NULL;
+  hsc_module *module = NULL;
+  hsc_chip_buffer *list = NULL;
+  size_t count = 0;
+  int64_t peak = 0;
+  EXPECT_OK(hsc_arena_create(&arena));
+  EXPECT_OK(hsc_program_read(hsc_view_of(LOOP), NULL, &module));
+  EXPECT_OK(hsc_chip_buffers_at_peak(module, arena, &list, &count, &peak));
+  assert_true(count >= 3);
+  assert_string_equal(list[0].instr->name, "gs");
+  assert_int_equal(list[0].bytes, 1024);
+  // p, gathered, sq
+  assert_true(peak >= 256 + 1024 + 256);
+  hsc_module_destroy(module);
+  hsc_arena_destroy(arena);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(partitions_come_from_attributes_meshes_and_shardings),
+      cmocka_unit_test(collectives_have_times_axes_and_what_lies_between),
+      cmocka_unit_test(a_loop_counts_as_often_as_its_trips_say),
+      cmocka_unit_test(what_is_alive_at_the_peak_is_named),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
