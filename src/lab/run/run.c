@@ -448,12 +448,14 @@ static json_t *device_json(const hsc_run_options *o, hsc__device_run *device) {
 }
 
 // What is said of the chips of a program of several partitions, beside the rest.
-static hsc_status *add_shards(const hsc_run_options *o, const device_run *device, json_t *out) {
+static hsc_status *add_shards(const hsc_run_options *o,
+                              const hsc__device_run *device,
+                              json_t *out) {
   const char *message = device->status ? hsc_status_message(device->status) : NULL;
   bool is_there = json_is_string(json_object_get(device->describe, "optimized"));
   if (!device->spec || o->transform_count)
     return NULL;
-  return hsc_shards_describe(&(hsc_shards_input){.program = o->program,
+  return hsc_shards_describe(&(hsc_shards_input){.program = device->program,
                                                  .optimized = is_there ? device->optimized : NULL,
                                                  .device = device->spec,
                                                  .describe = device->describe,
