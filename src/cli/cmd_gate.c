@@ -1,11 +1,13 @@
 // cmd_gate.c - hloscope gate: programs against a baseline, for continuous integration.
+#include <sys/stat.h>
+
 #include "cli/command.h"
 #include "lab/devices/devices.h"
 #include "lab/gate/gate.h"
 #include "lab/run/json_tree.h"
 
 typedef struct gate_args {
-  const char *baseline, *device, *against, *junit;
+  const char *baseline, *device, *against, *junit, *markdown;
   hsc_list programs;
   double margin, limit_s;
   int64_t turns;
@@ -13,17 +15,20 @@ typedef struct gate_args {
 } gate_args;
 
 static const hsc_option options[] = {
-    HSC_POSITIONAL_REST(gate_args,
-                        programs,
-                        "PROGRAM",
-                        HSC_REQUIRED,
-                        "HLO, StableHLO, gzipped too; the baseline knows it by this path"),
+    HSC_POSITIONAL_REST(
+        gate_args,
+        programs,
+        "PROGRAM",
+        HSC_REQUIRED,
+        "HLO, StableHLO, gzipped too; the baseline knows it by this path; or, after "
+        "--, a command with its arguments"),
     HSC_OPTION_STRING(gate_args,
                       baseline,
                       "baseline|b",
                       "FILE",
                       NULL,
-                      "baseline file to compare with; --update writes it"),
+                      "baseline file to compare with; --update writes it; or a git revision (main, "
+                      "HEAD~1): what was there takes turns with what is here"),
     HSC_OPTION_FLAG(gate_args, update, "update", "write the baseline instead of comparing"),
     HSC_OPTION_STRING(gate_args,
                       device,
@@ -54,6 +59,12 @@ static const hsc_option options[] = {
                         "undecided verdict, twice as many for a baseline"),
     HSC_OPTION_DOUBLE(gate_args, limit_s, "limit", "S", 120, "time limit of each job, in seconds"),
     HSC_OPTION_STRING(gate_args, junit, "junit", "FILE", NULL, "also write verdicts as JUnit XML"),
+    HSC_OPTION_STRING(gate_args,
+                      markdown,
+                      "markdown",
+                      "FILE",
+                      NULL,
+                      "also write verdicts as a comment in Markdown"),
     HSC_OPTION_FLAG(gate_args, annotations, "annotations", "also print GitHub annotations"),
     HSC_OPTION_END,
 };
@@ -162,6 +173,62 @@ static hsc_status *print_annotations(json_t *document, hsc_cli *cli) {
   return status;
 }
 
+static void put_cell(const char *text, hsc_bytes *out) {
+  for (; *text; text++) {
+    if (*text == '|' || *text == '\\' || *text == '`' || *text == '<')
+      hsc_bytes_append_char(out, '\\');
+    hsc_bytes_append_char(out, (unsigned char)*text < ' ' ? ' ' : *text);
+  }
+}
+
+static void put_change(json_t *row, const char *key, hsc_bytes *out) {
+  double ratio = hsc_json_number(hsc_json_path(row, key, "ratio", NULL));
+  if (ratio > 0)
+    hsc_bytes_printf(out, " %+.1f %% |", 100 * (ratio - 1));
+  else
+    hsc_bytes_append_text(out, " - |");
+}
+
+// The verdict in a line, then a row a program: for a pull request.
+static hsc_status *write_markdown(json_t *document, const char *path, hsc_cli *cli) {
+  hsc_bytes out = {0};
+  json_t *rows = json_object_get(document, "programs");
+  json_t *row;
+  size_t i;
+  int bad = 0;
+  int unknown = 0;
+  json_array_foreach (rows, i, row) {
+    bad += is_bad(row);
+    unknown += !strcmp(text_of(row, "verdict"), "unknown");
+  }
+  hsc_bytes_printf(
+      &out,
+      "### hloscope gate: %d of %zu slower or wrong, %d unknown\n\n| program | verdict "
+      "| run | compile | because |\n|---|---|---|---|---|\n",
+      bad, json_array_size(rows), unknown);
+  json_array_foreach (rows, i, row) {
+    hsc_bytes_append_text(&out, "| ");
+    put_cell(text_of(row, "program"), &out);
+    hsc_bytes_printf(&out, " | %s%s%s |", is_bad(row) ? "**" : "", text_of(row, "verdict"),
+                     is_bad(row) ? "**" : "");
+    put_change(row, "run", &out);
+    put_change(row, "compile", &out);
+    hsc_bytes_append_char(&out, ' ');
+    put_cell(text_of(row, "because"), &out);
+    hsc_bytes_append_text(&out, " |\n");
+  }
+  hsc_bytes_append_text(&out, "\nBaseline `");
+  put_cell(text_of(document, "baseline"), &out);
+  hsc_bytes_append_text(&out, "`, device `");
+  put_cell(text_of(document, "device"), &out);
+  hsc_bytes_append_text(&out, "`\n");
+  hsc_status *status = hsc_bytes_status(&out);
+  if (!status)
+    status = hsc_cli_write_to(cli, path, hsc_bytes_view(&out));
+  hsc_bytes_deinit(&out);
+  return status;
+}
+
 // ---- for people ---------------------------------------------------------------------------------
 
 static hsc_status *print_text(json_t *document, hsc_cli *cli) {
@@ -210,6 +277,15 @@ static hsc_status *print_json(json_t *document, hsc_cli *cli) {
   return status;
 }
 
+// A file that cannot be opened is a mistyped command, not a program that went wrong.
+static hsc_status *check_program(hsc_cli *cli, const char *path) {
+  struct stat found;
+  HSC_TRY(hsc_status_usage(hsc_cli_program_file(cli, path)));
+  if (stat(path, &found) == 0 && S_ISDIR(found.st_mode))
+    return hsc_status_usage(HSC_ERR(INVALID_ARGUMENT, "%s is a directory, not a program", path));
+  return NULL;
+}
+
 static hsc_status *run(const void *args_of_command, hsc_cli *cli) {
   const gate_args *args = args_of_command;
   json_t *document = NULL;
@@ -219,12 +295,18 @@ static hsc_status *run(const void *args_of_command, hsc_cli *cli) {
                          "FILE --update PROGRAM... writes one");
   if (!(args->margin > 0) || !(args->limit_s > 0) || args->turns > 64)
     return hsc_cli_usage(cli, "--margin and --limit must be above 0, --turns at most 64");
-  for (size_t i = 0; i < args->programs.count; i++)
-    HSC_TRY(hsc_cli_program_file(cli, args->programs.items[i]));
+  bool is_command = strstr(cli->command_line, " -- ") != NULL;
+  if (is_command && (args->device || args->against))
+    return hsc_cli_usage(
+        cli, "--device and --against are for PROGRAM; a command chooses its own devices");
+  for (size_t i = 0; i < args->programs.count && !is_command; i++)
+    HSC_TRY(check_program(cli, args->programs.items[i]));
   hsc_gate_options gate = {.baseline = args->baseline,
                            .update = args->update,
                            .programs = args->programs.items,
-                           .program_count = args->programs.count,
+                           .program_count = is_command ? 0 : args->programs.count,
+                           .command = is_command ? args->programs.items : NULL,
+                           .command_count = is_command ? args->programs.count : 0,
                            .device = args->device ? args->device : hsc_default_device(),
                            .against = args->against,
                            .margin = args->margin / 100,
@@ -236,6 +318,8 @@ static hsc_status *run(const void *args_of_command, hsc_cli *cli) {
   HSC_GOTO(hsc_gate_run(&gate, &document));
   if (args->junit)
     HSC_GOTO(write_junit(document, args->junit, cli));
+  if (args->markdown)
+    HSC_GOTO(write_markdown(document, args->markdown, cli));
   if (args->annotations)
     HSC_GOTO(print_annotations(document, cli));
   HSC_GOTO(cli->format == HSC_FORMAT_JSON ? print_json(document, cli) : print_text(document, cli));
@@ -259,5 +343,7 @@ const hsc_command_body hsc_command_gate = {
     .examples =
         "hloscope gate --baseline gate.json --update model.hlo\nhloscope gate --baseline "
         "gate.json model.hlo --junit gate.xml --annotations\nhloscope gate --baseline "
-        "gate.json model.hlo --against ./old/libhloscope_cpu_pjrt.so",
+        "gate.json model.hlo --against ./old/libhloscope_cpu_pjrt.so\nhloscope gate --baseline "
+        "main model.mlir "
+        "--markdown comment.md\nhloscope gate --baseline main -- python bench.py",
 };

@@ -29,13 +29,15 @@ static const hsc_option options[] = {
                     "exponent",
                     "how run time, compile time, memory, flops and bytes grow with a size, and "
                     "which operator and pass make it"),
-    HSC_OPTION_STRING(probe_args,
-                      sizes,
-                      "sizes",
-                      "SIZES",
-                      NULL,
-                      "with --exponent: A,B,C the size of each file; N=A,B,C for one file, in "
-                      "which the number N is the size and is replaced"),
+    HSC_OPTION_STRING(
+        probe_args,
+        sizes,
+        "sizes",
+        "SIZES",
+        NULL,
+        "with --exponent: A,B,C the size of each file; N=A,B,C for one file, in "
+        "which the number N is the size and is replaced; N may also be a dimension of "
+        "a parameter: x.0, 1.0"),
     HSC_OPTION_INT_FROM(probe_args,
                         rounds,
                         "rounds",

@@ -288,6 +288,34 @@ static void note_sampling(hsc_table *table, json_t *devices) {
   }
 }
 
+// Where the counts of the program's text are not what ran, and why.
+static void note_counts(hsc_table *table, json_t *devices) {
+  json_t *device;
+  size_t i;
+  json_array_foreach (devices, i, device) {
+    json_t *counts = json_object_get(device, "counts");
+    const char *guess = json_string_value(json_object_get(counts, "first_guess"));
+    double exact = at(counts, "exact", "flops");
+    double from_text = at(counts, "static", "flops");
+    if (!counts)
+      continue;
+    hsc_bytes line = {0};
+    hsc_bytes_printf(&line, "%s: flops and bytes are exact, counted while it ran",
+                     json_string_value(json_object_get(device, "device")));
+    if (exact == from_text)
+      hsc_bytes_append_text(&line, "; the program's text says the same flops");
+    else
+      hsc_bytes_printf(&line, "; the program's text says %.4g flops", from_text);
+    if (guess)
+      hsc_bytes_printf(&line, ", guessing at %s (%lld loops, %lld branches; %lld trips ran)", guess,
+                       (long long)json_integer_value(json_object_get(counts, "guessed_loops")),
+                       (long long)json_integer_value(json_object_get(counts, "guessed_branches")),
+                       (long long)json_integer_value(json_object_get(counts, "loop_trips")));
+    hsc_table_note(table, "%s", hsc_bytes_text(&line));
+    hsc_bytes_deinit(&line);
+  }
+}
+
 // One column a device.
 static hsc_status *print_devices(hsc_cli *cli, json_t *result) {
   static const char *const phases[][2] = {{"process start", "process_start"},
@@ -356,6 +384,7 @@ static hsc_status *print_devices(hsc_cli *cli, json_t *result) {
     ahead |= json_object_get(device, "cannot_run") != NULL;
   if (ahead)
     hsc_table_note(table, "cannot run here: no device; these compilers work ahead of time");
+  note_counts(table, devices);
   note_sampling(table, devices);
   note_interval(table, devices);
   return hsc_cli_table(cli, table);

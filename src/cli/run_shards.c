@@ -55,11 +55,11 @@ bool hsc_run_shards_headline(hsc_cli *cli, json_t *device) {
   if (*mesh)
     hsc_bytes_printf(&line, " (mesh %s)", mesh);
   if (per)
-    hsc_bytes_printf(&line,
-                     "; a chip computes %s, holds %s at its peak, takes part in %zu collectives",
-                     quantity(cli, number_of(per, "flops"), "flops"),
-                     quantity(cli, number_of(per, "peak_bytes"), "bytes"),
-                     json_array_size(json_object_get(device, "collectives")));
+    hsc_bytes_printf(
+        &line, "; a chip computes %sflop, holds %s at its peak, takes part in %zu collectives",
+        quantity(cli, number_of(per, "flops"), "flops"),
+        quantity(cli, number_of(per, "peak_bytes"), "bytes"),
+        json_array_size(json_object_get(device, "collectives")));
   if (json_is_true(fits))
     hsc_bytes_printf(&line, ". Fits in its %s", capacity);
   else if (json_is_false(fits))

@@ -48,6 +48,28 @@ hsc_status *hsc__worker_arguments(worker_program *program,
   return NULL;
 }
 
+static void write_cost(hsc_json *answer, const char *key, const hsc_cost *cost) {
+  hsc_json_key(answer, key);
+  hsc_json_begin_object(answer);
+  hsc_json_kv_double(answer, "flops", cost->flops);
+  hsc_json_kv_double(answer, "bytes", cost->bytes_read + cost->bytes_written);
+  hsc_json_kv_double(answer, "transcendentals", cost->transcendentals);
+  hsc_json_end_object(answer);
+}
+
+// What the run did, counted while it ran, beside what the text alone says.
+static hsc_status *write_counts(const hsc_module *module, const hsc_work *work, hsc_json *answer) {
+  hsc_count count;
+  HSC_TRY(hsc_module_count(module, &count));
+  write_cost(answer, "exact", &work->cost);
+  write_cost(answer, "static", &count.cost);
+  hsc_json_kv_int(answer, "loop_trips", work->trips);
+  hsc_json_kv_int(answer, "guessed_loops", count.guessed_loops);
+  hsc_json_kv_int(answer, "guessed_branches", count.guessed_branches);
+  hsc_json_kv_string(answer, "first_guess", count.first_guess ? count.first_guess->name : NULL);
+  return NULL;
+}
+
 static hsc_status *evaluate(hsc_worker *worker,
                             worker_program *program,
                             const char *save_to,
@@ -59,9 +81,12 @@ static hsc_status *evaluate(hsc_worker *worker,
   HSC_TRY(hsc__worker_arguments(program, entry, arena, &arguments));
   hsc__worker_at(worker, "evaluating");
   int64_t start = hsc_now_ns();
-  HSC_TRY(hsc_evaluate(program->module, entry->parameter_count, arguments, arena, &result));
+  hsc_work work = {0};
+  HSC_TRY(hsc_evaluate_counted(program->module, entry->parameter_count, arguments, arena, &work,
+                               &result));
   int64_t evaluate_ns = hsc_now_ns() - start;
   hsc__worker_at(worker, NULL);
+  HSC_TRY(write_counts(program->module, &work, answer));
   hsc_bytes shape = {0};
   hsc_bytes path = {0};
   hsc_status *status = NULL;

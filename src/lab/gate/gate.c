@@ -7,8 +7,10 @@
 
 #include <math.h>
 
+#include "base/files/file_io.h"
 #include "lab/run/json_tree.h"
 #include "lab/store/environment.h"
+#include "worker/scratch.h"
 
 static const double DRIFT = 0.03;  // two sessions of one machine: measured by A/A (docs/commands)
 static const double COMPILE_MARGIN = 2;   // times the margin of runs: compiles vary more
@@ -20,6 +22,8 @@ typedef struct gate {
   hsc_arena *arena;
   hsc_device_spec spec, against;
   json_t *machine, *baseline, *programs;
+  const char *revision;  // the baseline is one; NULL = a file
+  char *scratch;         // of files as they were
   bool same_machine;
 } gate;
 
@@ -53,10 +57,16 @@ static hsc_status *read_baseline(gate *g) {
   json_error_t error;
   const char *path = g->o->baseline;
   static const char *const make = "hloscope gate --baseline %s --update PROGRAM... writes one";
+  if (!hsc_file_exists(path) && hsc__gate_is_revision(path, g->arena)) {
+    g->revision = path;
+    g->same_machine = true;
+    return hsc_scratch_create(&g->scratch);
+  }
   g->baseline = json_load_file(path, 0, &error);
   if (!g->baseline && json_error_code(&error) == json_error_cannot_open_file)
-    return hsc_status_usage(
-        hsc_status_hint(HSC_ERR(NOT_FOUND, "there is no baseline %s", path), make, path));
+    return hsc_status_usage(hsc_status_hint(
+        HSC_ERR(NOT_FOUND, "there is no baseline %s, neither file nor revision", path), make,
+        path));
   bool ours = json_is_integer(json_object_get(g->baseline, "gate")) &&
               json_is_array(json_object_get(g->baseline, "programs")) &&
               json_is_string(json_object_get(g->baseline, "device"));
@@ -128,6 +138,10 @@ static void take_change(findings *f, bool turns, const char *what, const hsc_gat
         turns ? "" : " (--against takes turns, which can tell)");
 }
 
+static bool takes_turns(const gate *g) {
+  return g->o->against || g->revision;
+}
+
 static hsc_gate_change compare_times(const gate *g,
                                      const double *now,
                                      size_t count,
@@ -135,7 +149,7 @@ static hsc_gate_change compare_times(const gate *g,
                                      size_t turn_count,
                                      json_t *kept,
                                      double margin) {
-  if (g->o->against)
+  if (takes_turns(g))
     return hsc_gate_compare(now, count, turn, turn_count, true, 0, margin);
   size_t kept_count = 0;
   double *before = hsc_json_doubles(kept, &kept_count);
@@ -200,7 +214,7 @@ static void compare_all_times(const gate *g,
                               findings *f,
                               json_t *row) {
   const char *cpu = json_string_value(hsc_json_path(g->baseline, "machine", "cpu", NULL));
-  if (!g->o->against && !g->same_machine) {
+  if (!takes_turns(g) && !g->same_machine) {
     say(f, &f->unknown,
         "time: the baseline is of another machine (%s): update it here, or take turns with "
         "--against",
@@ -210,13 +224,13 @@ static void compare_all_times(const gate *g,
   hsc_gate_change compile =
       compare_times(g, now->compile_s, now->compile_count, turn->compile_s, turn->compile_count,
                     json_object_get(entry, "compile_seconds"), COMPILE_MARGIN * g->o->margin);
-  take_change(f, g->o->against, "compile time", &compile);
+  take_change(f, takes_turns(g), "compile time", &compile);
   json_object_set_new(row, "compile", change_json(&compile));
   if (g->spec.topology)
     return;
   hsc_gate_change runs = compare_times(g, now->run_s, now->run_count, turn->run_s, turn->run_count,
                                        json_object_get(entry, "run_seconds"), g->o->margin);
-  take_change(f, g->o->against, "run time", &runs);
+  take_change(f, takes_turns(g), "run time", &runs);
   json_object_set_new(row, "run", change_json(&runs));
 }
 
@@ -240,9 +254,13 @@ static hsc_status *judge(const gate *g,
   const char *before = json_string_value(json_object_get(entry, "fingerprint"));
   if (now->failure) {
     say(&f, &f.wrong, "it fails: %s", now->failure);
+  } else if (turn->failure) {
+    say(&f, &f.unknown, "it failed before: %s", turn->failure);
+  } else if (!entry && g->revision) {
+    say(&f, &f.unknown, "it is not in %s", g->revision);
   } else if (!entry) {
     say(&f, &f.unknown, "it is not in the baseline: --update adds it");
-  } else if (!before || strcmp(before, now->fingerprint) != 0) {
+  } else if (!g->revision && (!before || strcmp(before, now->fingerprint) != 0)) {
     say(&f, &f.unknown, "the program is another one than in the baseline: --update takes it over");
   } else {
     status = compare_numbers(g, entry, now, &f, row);
@@ -262,23 +280,39 @@ static hsc_status *judge(const gate *g,
   return status;
 }
 
+// The program as it was in the revision; *out_path NULL where it was not there.
+static hsc_status *program_before(const gate *g, const char *program, const char **out_path) {
+  const char *slash = strrchr(program, '/');
+  const char *to = hsc_arena_printf(g->arena, "%s/%s", g->scratch, slash ? slash + 1 : program);
+  HSC_TRY(hsc_arena_status(g->arena));
+  *out_path = hsc__gate_file_at(g->revision, program, to, g->arena) ? to : NULL;
+  return hsc_arena_status(g->arena);
+}
+
 // Looks until nothing is open, or three times.
 static hsc_status *look_at(const gate *g, const char *program, json_t *row) {
   hsc__gate_seen now = {.memory_bytes = NAN};
   hsc__gate_seen turn = {.memory_bytes = NAN};
-  json_t *entry = g->baseline ? entry_named(g->baseline, program) : NULL;
+  json_t *entry = g->baseline ? json_incref(entry_named(g->baseline, program)) : NULL;
+  const char *theirs = program;
   hsc_status *status = NULL;
   bool open = true;
+  if (g->revision)
+    HSC_TRY(program_before(g, program, &theirs));
   for (int look = 0; look < HSC__GATE_LOOKS && open && !status; look++) {
     for (int i = 0; i < (g->o->update ? 2 : 1) * g->o->turns && !now.failure && !status; i++) {
       bool theirs_first = i % 2;
-      if (g->o->against && theirs_first)
-        status = hsc__gate_look(g->o, &g->against, program, &turn);
+      bool turns = takes_turns(g) && theirs && !turn.failure;
+      const hsc_device_spec *their_device = g->o->against ? &g->against : &g->spec;
+      if (turns && theirs_first)
+        status = hsc__gate_look(g->o, their_device, theirs, &turn);
       if (!status)
         status = hsc__gate_look(g->o, &g->spec, program, &now);
-      if (!status && g->o->against && !theirs_first)
-        status = hsc__gate_look(g->o, &g->against, program, &turn);
+      if (!status && turns && !theirs_first)
+        status = hsc__gate_look(g->o, their_device, theirs, &turn);
     }
+    if (!status && g->revision && theirs && !turn.failure && !entry)
+      entry = entry_of(program, &turn);
     if (!status && !g->o->update)
       status = judge(g, entry, &now, &turn, row);
     const char *verdict = json_string_value(json_object_get(row, "verdict"));
@@ -290,9 +324,22 @@ static hsc_status *look_at(const gate *g, const char *program, json_t *row) {
                              "a baseline holds programs that work");
   if (!status && g->o->update)
     json_array_append_new(g->programs, entry_of(program, &now));
+  json_decref(entry);
   hsc__gate_seen_deinit(&now);
   hsc__gate_seen_deinit(&turn);
   return status;
+}
+
+static hsc_status *look_at_command(const gate *g, json_t *row) {
+  const char *text = json_string_value(json_object_get(row, "program"));
+  json_t *made = NULL;
+  if (g->revision)
+    return hsc__gate_command_in_turns(g->o, g->revision, g->arena, row);
+  json_t *entry = g->baseline ? entry_named(g->baseline, text) : NULL;
+  HSC_TRY(hsc__gate_command_now(g->o, entry, g->same_machine, g->arena, row, &made));
+  if (made)
+    json_array_append_new(g->programs, made);
+  return NULL;
 }
 
 // What the file holds of other programs stays, where it was measured here too.
@@ -309,6 +356,8 @@ static void keep_others(const gate *g) {
     bool named = !name;
     for (size_t p = 0; p < g->o->program_count && !named; p++)
       named = !strcmp(name, g->o->programs[p]);
+    if (g->o->command && !named)
+      named = !strcmp(name, hsc__gate_command_text(g->o, g->arena));
     if (alike && !named)
       json_array_append(g->programs, entry);
   }
@@ -339,6 +388,12 @@ hsc_status *hsc_gate_run(const hsc_gate_options *o, json_t **out_document) {
   HSC_GOTO(hsc_device_spec_parse(o->device, g.arena, &g.spec));
   if (o->against)
     HSC_GOTO(hsc_device_spec_parse(o->against, g.arena, &g.against));
+  if (o->command) {
+    const char *text = hsc__gate_command_text(o, g.arena);
+    json_t *row = json_pack("{s:s}", "program", text ? text : "");
+    json_array_append_new(rows, row);
+    HSC_GOTO(look_at_command(&g, row));
+  }
   for (size_t i = 0; i < o->program_count; i++) {
     json_t *row = json_pack("{s:s}", "program", o->programs[i]);
     json_array_append_new(rows, row);
@@ -355,6 +410,7 @@ hsc_status *hsc_gate_run(const hsc_gate_options *o, json_t **out_document) {
   if (!*out_document)
     status = hsc_status_out_of_memory();
 done:
+  hsc_scratch_destroy(g.scratch);
   json_decref(environment);
   json_decref(rows);
   json_decref(g.machine);

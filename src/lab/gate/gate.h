@@ -16,10 +16,12 @@
 #include "stats/stats.h"
 
 typedef struct hsc_gate_options {
-  const char *baseline;         // path of the file
+  const char *baseline;         // path of the file, or a revision of the repository
   bool update;                  // write it in place of comparing
   const char *const *programs;  // [program_count] paths, by which the file knows them
   size_t program_count;
+  const char *const *command;  // [command_count] in place of programs; NULL = programs
+  size_t command_count;
   const char *device;      // as --device takes it
   const char *against;     // the baseline's build as a device, to take turns with; NULL = the file
   double margin;           // a change of time or memory that is let pass, as a share

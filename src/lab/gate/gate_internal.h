@@ -1,6 +1,8 @@
 // gate_internal.h - what the parts of the gate share.
 #pragma once
 
+#include <sys/resource.h>
+
 #include "lab/gate/gate.h"
 #include "lab/verdict/agreement.h"
 #include "worker/worker_client.h"
@@ -31,3 +33,37 @@ HSC_MUST_USE hsc_status *hsc__gate_compare_outputs(json_t *before,
                                                    json_t *now,
                                                    json_t *moved,
                                                    hsc_agreement *agreement);
+
+// ---- git (gate_git.c) ---------------------------------------------------------------------------
+
+// Runs to its end, quiet; output: where its standard output goes, NULL = nowhere. Errors: it cannot
+// be started.
+HSC_MUST_USE hsc_status *hsc__gate_spawn(const char *const *argv,
+                                         const char *output,
+                                         struct rusage *out_usage,
+                                         int *out_wait);
+bool hsc__gate_is_revision(const char *name, hsc_arena *arena);
+// Writes a file as it was in a revision to `to`; false where it was not there.
+bool hsc__gate_file_at(const char *revision, const char *path, const char *to, hsc_arena *arena);
+// The tree of a revision, checked out at `directory`; *out_inside: what is the current directory
+// there. FAILED_PRECONDITION where git refuses.
+HSC_MUST_USE hsc_status *hsc__gate_tree_at(const char *revision,
+                                           const char *directory,
+                                           hsc_arena *arena,
+                                           const char **out_inside);
+void hsc__gate_tree_remove(const char *directory);
+
+// ---- commands (gate_command.c) ------------------------------------------------------------------
+
+const char *hsc__gate_command_text(const hsc_gate_options *o, hsc_arena *arena);
+HSC_MUST_USE hsc_status *hsc__gate_command_in_turns(const hsc_gate_options *o,
+                                                    const char *revision,
+                                                    hsc_arena *arena,
+                                                    json_t *row);
+// Against an entry of the file (NULL = it has none), or for it: *out_entry with --update.
+HSC_MUST_USE hsc_status *hsc__gate_command_now(const hsc_gate_options *o,
+                                               json_t *entry,
+                                               bool same_machine,
+                                               hsc_arena *arena,
+                                               json_t *row,
+                                               json_t **out_entry);

@@ -17,62 +17,68 @@
 
 // ---- counts -------------------------------------------------------------------------------------
 
-static double trips_of(const hsc_instr *loop) {
-  const hsc_instr *root = loop->called_count == 2 ? loop->called[0]->root : NULL;
-  if (!root || root->op != HSC_OP_COMPARE || root->operand_count != 2)
-    return NAN;
-  for (int i = 1; i >= 0; i--) {
-    const hsc_instr *operand = root->operands[i];
-    bool constant = operand->op == HSC_OP_CONSTANT && hsc_shape_is_scalar(&operand->shape);
-    if (constant && operand->attr.literal.value && hsc_type_is_integral(operand->shape.type))
-      return (double)hsc_literal_get_int(operand->attr.literal.value, 0);
-  }
-  return NAN;
-}
-
-static void add_cost(hsc_cost *sum, const hsc_cost *part, double times) {
-  sum->flops += times * part->flops;
-  sum->transcendentals += times * part->transcendentals;
-  sum->bytes_read += times * part->bytes_read;
-  sum->bytes_written += times * part->bytes_written;
-}
-
-static bool computation_cost(const hsc_computation *computation, int depth, hsc_cost *sum) {
-  bool known = depth < 64;
-  HSC_FOR_EACH_INSTR_IN (computation, instr) {
-    hsc_cost part = {0};
-    bool calls = instr->op == HSC_OP_WHILE || instr->op == HSC_OP_CALL;
-    if (!calls || depth >= 64) {
-      hsc_instr_cost(instr, &part);
-      add_cost(sum, &part, 1);
-      continue;
-    }
-    double trips = instr->op == HSC_OP_WHILE ? trips_of(instr) : 1;
-    for (int i = 0; i < instr->called_count; i++)
-      known &= computation_cost(instr->called[i], depth + 1, &part);
-    known &= !isnan(trips);
-    add_cost(sum, &part, isnan(trips) ? 1 : trips);
-  }
+bool hsc__growth_cost(const hsc_module *module, hsc_cost *out_cost) {
+  hsc_count count;
+  hsc_status *status = hsc_module_count(module, &count);
+  *out_cost = count.cost;
+  bool known = !status && count.guessed_loops + count.guessed_branches == 0;
+  hsc_status_free(status);
   return known;
-}
-
-// Flops and bytes of the program as it is given; a loop counts as often as the constant says that
-// it compares its counter with. False: a loop compares with something else.
-static bool growth_cost(const hsc_module *module, hsc_cost *out_cost) {
-  *out_cost = (hsc_cost){0};
-  return computation_cost(module->entry, 0, out_cost);
 }
 
 // ---- sizes --------------------------------------------------------------------------------------
 
-static hsc_status *parse_sizes(const char *text, double *out_from, double *sizes, size_t *count) {
+// "x.0": dimension 0 of parameter x, by its name or its number; "x" alone: its only dimension.
+static hsc_status *named_size(const char *name, size_t length, const char *path, double *out) {
+  hsc_module *module = NULL;
+  hsc_bytes known = {0};
+  HSC_TRY(hsc_program_read_file(path, &module));
+  const hsc_computation *entry = module->entry;
+  *out = NAN;
+  for (int p = 0; p < entry->parameter_count; p++) {
+    const hsc_instr *parameter = entry->parameters[p];
+    const char *own = parameter->name;
+    if (parameter->metadata && parameter->metadata->op_name && *parameter->metadata->op_name)
+      own = parameter->metadata->op_name;
+    for (int d = 0; hsc_shape_is_array(&parameter->shape) && d < parameter->shape.rank; d++) {
+      char names[3][256];
+      snprintf(names[0], sizeof names[0], "%s.%d", own, d);
+      snprintf(names[1], sizeof names[1], "%d.%d", p, d);
+      snprintf(names[2], sizeof names[2], "%s", parameter->shape.rank == 1 ? own : "");
+      hsc_bytes_printf(&known, "%s%s=%lld", known.size ? ", " : "", names[0],
+                       (long long)parameter->shape.dims[d]);
+      for (int k = 0; k < 3; k++)
+        if (strlen(names[k]) == length && !strncmp(names[k], name, length))
+          *out = (double)parameter->shape.dims[d];
+    }
+  }
+  hsc_status *status = NULL;
+  if (isnan(*out))
+    status = hsc_status_hint(size_error("%s has no dimension '%.*s'", path, (int)length, name),
+                             "dimensions of its parameters: %s; or write the number that stands "
+                             "for the size: --sizes 1000=1000,2000,4000",
+                             known.size ? hsc_bytes_text(&known) : "none");
+  else if (*out < 2)
+    status = hsc_status_hint(
+        size_error("%.*s is %.0f, which cannot be told from other numbers of the program",
+                   (int)length, name, *out),
+        "export the program in several sizes and give the files");
+  hsc_bytes_deinit(&known);
+  hsc_module_destroy(module);
+  return status;
+}
+
+static hsc_status *parse_sizes(
+    const char *text, const char *path, double *out_from, double *sizes, size_t *count) {
   const char *list = strchr(text, '=');
   *out_from = NAN;
   *count = 0;
   if (list) {
     char *end;
     *out_from = strtod(text, &end);
-    if (end != list || !(*out_from >= 2) || *out_from != floor(*out_from))
+    if (end != list)
+      HSC_TRY(named_size(text, (size_t)(list - text), path, out_from));
+    else if (!(*out_from >= 2) || *out_from != floor(*out_from))
       return hsc_status_hint(
           size_error("'%.*s' is not a size of a program", (int)(list - text), text),
           "write the number that stands for the size in the program: --sizes 1000=1000,2000,4000");
@@ -214,7 +220,8 @@ hsc_status *hsc__growth_sizes(const hsc_growth_options *o,
                               size_t *out_count) {
   static const char *const how =
       "give the program in several sizes (hloscope probe --exponent n1.mlir n2.mlir n3.mlir), or "
-      "one file and the number in it that is the size: --sizes 1000=1000,2000,4000";
+      "one file and the number in it, or the dimension of a parameter, that is the size: --sizes "
+      "1000=1000,2000,4000, --sizes x.0=1000,2000,4000";
   hsc_module *modules[HSC__GROWTH_MOST_SIZES] = {0};
   double values[HSC__GROWTH_MOST_SIZES];
   double from = NAN;
@@ -225,7 +232,7 @@ hsc_status *hsc__growth_sizes(const hsc_growth_options *o,
   if (count > HSC__GROWTH_MOST_SIZES)
     return size_error("more than %d programs", HSC__GROWTH_MOST_SIZES);
   if (o->sizes)
-    HSC_TRY(parse_sizes(o->sizes, &from, values, &value_count));
+    HSC_TRY(parse_sizes(o->sizes, o->programs[0], &from, values, &value_count));
   if (!isnan(from) && count != 1)
     return size_error("--sizes %s scales one program, not %zu", o->sizes, count);
   if (isnan(from) && o->sizes && value_count != count && count > 1)

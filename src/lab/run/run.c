@@ -385,6 +385,22 @@ static json_t *dominance_json(const hsc__device_run *device, json_t *phases) {
   return out;
 }
 
+// The evaluator's counts are exact: what ran, as often as it ran.
+static void add_counts(const hsc__device_run *device, json_t *out) {
+  static const char *const keys[] = {"exact",         "static",           "loop_trips",
+                                     "guessed_loops", "guessed_branches", "first_guess"};
+  json_t *exact = json_object_get(device->first, "exact");
+  if (!exact)
+    return;
+  json_t *counts = json_object();
+  for (size_t i = 0; i < HSC_COUNT_OF(keys); i++)
+    json_object_set(counts, keys[i], json_object_get(device->first, keys[i]));
+  json_object_set_new(out, "counts", counts);
+  json_object_set(out, "flops", json_object_get(exact, "flops"));
+  json_object_set(out, "bytes", json_object_get(exact, "bytes"));
+  json_object_set_new(out, "cost_from", json_string("counted while it ran"));
+}
+
 static json_t *device_json(const hsc_run_options *o, hsc__device_run *device) {
   static const char *const facts[] = {"platform", "platform_version", "pjrt_version"};
   static const char *const known[] = {
@@ -444,6 +460,7 @@ static json_t *device_json(const hsc_run_options *o, hsc__device_run *device) {
   }
   if (first)
     json_object_set(out, "page_faults", json_object_get(first, "page_faults"));
+  add_counts(device, out);
   return out;
 }
 
