@@ -277,6 +277,16 @@ int64_t hsc_shards_device_count(const char *program) {
   return count;
 }
 
+// Whether the device compiled for several, or refused it for its memory. One that takes a program
+// whole (the evaluator, jaxlib's worker) has no chips to tell of.
+static bool was_spread(const hsc_shards_input *in) {
+  json_t *partitions = json_object_get(in->describe, "partitions");
+  json_t *replicas = json_object_get(in->describe, "replicas");
+  if (!in->describe)
+    return isfinite(said_to_lack(in->message));
+  return json_integer_value(partitions) * json_integer_value(replicas) > 1;
+}
+
 hsc_status *hsc_shards_describe(const hsc_shards_input *input, json_t *out_device) {
   hsc_arena *arena = NULL;
   hsc_bytes code = {0};
@@ -288,7 +298,7 @@ hsc_status *hsc_shards_describe(const hsc_shards_input *input, json_t *out_devic
   if (status) {  // the device's own run has said it
     hsc_status_free(status);
     status = NULL;
-  } else if (spread.partition_count * spread.replica_count > 1) {
+  } else if (spread.partition_count * spread.replica_count > 1 && was_spread(input)) {
     status = describe(input, &spread, hsc_bytes_view(&code), arena, out_device);
   }
   hsc_bytes_deinit(&code);
