@@ -16,8 +16,11 @@ typedef struct tune_args {
   hsc_list transforms, settings;
   double budget_s, margin_percent, limit_s;
   int64_t placebos, seed, most;
+  int goal;
   bool resume, no_changes, all;
 } tune_args;
+
+static const char *const goals[] = {"run", "compile", NULL};
 
 static const hsc_option options[] = {
     HSC_POSITIONAL(tune_args, program, "PROGRAM", HSC_REQUIRED, "HLO or StableHLO, gzipped too"),
@@ -27,6 +30,13 @@ static const hsc_option options[] = {
                       "DEVICE",
                       NULL,
                       "for which device; default: $HLOSCOPE_DEVICE, else cpu"),
+    HSC_OPTION_CHOICE(tune_args,
+                      goal,
+                      "for",
+                      goals,
+                      0,
+                      "what is to be less: run time (memory and kernels where the device only "
+                      "compiles), or compile time"),
     HSC_OPTION_DOUBLE(tune_args,
                       budget_s,
                       "time-budget",
@@ -337,6 +347,7 @@ static hsc_status *run(const void *args_of_command, hsc_cli *cli) {
                         .pattern = args->pattern,
                         .most = (int)args->most,
                         .placebos = (int)args->placebos,
+                        .for_compile = args->goal == 1,
                         .no_changes = args->no_changes,
                         .budget_s = args->budget_s,
                         .margin = args->margin_percent / 100,

@@ -20,9 +20,9 @@ static const double LAST_SHARE = 0.3;  // of the budget, for the last round
 static hsc_status *plan_hash(const hsc_tune_options *o, char out_hash[33]) {
   hsc_bytes text = {0};
   hsc_status *status = hsc_file_read(o->program, &text);
-  hsc_bytes_printf(&text, "|tune 1|%s|%s|%llu|%s|%d|%d|%d", o->program, o->device->text,
+  hsc_bytes_printf(&text, "|tune 1|%s|%s|%llu|%s|%d|%d|%d|%d", o->program, o->device->text,
                    (unsigned long long)o->seed, o->pattern ? o->pattern : "", o->placebos, o->most,
-                   o->no_changes);
+                   o->no_changes, o->for_compile);
   for (size_t i = 0; i < o->transform_count; i++)
     hsc_bytes_printf(&text, "|t %s", o->transforms[i]);
   char *overrides = o->overrides ? json_dumps(o->overrides, JSON_COMPACT | JSON_SORT_KEYS) : NULL;
@@ -239,8 +239,9 @@ static hsc_status *measure(tune_run *run) {
   tune_candidate *base = NULL;
   HSC_TRY(hsc__tune_add(run, TUNE_OPTION, "as it is", "", "what the others are held against", 0,
                         &base));
-  run->structure_only = run->options->device->topology != NULL;
-  HSC_TRY(run->structure_only ? hsc__tune_compile_as_it_is(run) : hsc__tune_baseline(run));
+  run->only_compiles = run->options->device->topology != NULL;
+  run->structure_only = run->only_compiles && !run->options->for_compile;
+  HSC_TRY(run->only_compiles ? hsc__tune_compile_as_it_is(run) : hsc__tune_baseline(run));
   if (run->options->progress)
     run->options->progress(run->options->user, 0, 1, "finding candidates");
   HSC_TRY(hsc__tune_find_flags(run));
@@ -249,6 +250,8 @@ static hsc_status *measure(tune_run *run) {
     return NULL;
   if (run->structure_only)
     return hsc__tune_structure(run);
+  if (run->options->for_compile)
+    return hsc__tune_compile_times(run);
   plan_last(run);
   HSC_TRY(search(run));
   return run->interrupted ? NULL : try_pairs(run);

@@ -29,6 +29,7 @@ typedef struct hsc_tune_options {
   const char *pattern;  // only candidates whose name matches (POSIX extended); NULL = all
   int most;             // candidates at most; 0 = as many as the time allows
   int placebos;         // at least 1
+  bool for_compile;     // tuned for compile time in place of run time
   bool no_changes;      // options only, no changes of the program
   double budget_s;      // of the whole; 0 = no limit
   double margin;        // a gain that is not worth a line, as a share

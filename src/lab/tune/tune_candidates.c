@@ -232,6 +232,9 @@ static hsc_status *find_leads(const tune_run *run, leads *out) {
     }
   for (size_t i = 0; i < HSC_COUNT_OF(families) && total > 0; i++)
     out->share[i] /= total;
+  for (size_t i = 0; i < HSC_COUNT_OF(families); i++)
+    if (!strcmp(families[i].ops, "(compile)"))
+      out->share[i] = run->options->for_compile;
   hsc_module_destroy(module);
   return NULL;
 }

@@ -201,12 +201,16 @@ static json_t *answer_of(const tune_run *run, const tune_candidate *c) {
   json_object_set_new(out, "time", effect_json(&c->found));
   json_object_set_new(out, "run_seconds",
                       from_to(base->run_s, base->run_s * c->found.effect.ratio.estimate));
-  if (run->structure_only)
+  json_object_set_new(out, "compile_seconds", from_to(base->compile_s, c->compile_s));
+  if (run->structure_only || run->options->for_compile)
     json_object_set_new(out, "run_seconds", json_null());
+  if (run->options->for_compile) {
+    double to = base->compile_s * c->found.effect.ratio.estimate;
+    json_object_set_new(out, "compile_seconds", from_to(base->compile_s, to));
+  }
   json_object_set_new(out, "kernels", from_to(base->kernels, c->kernels));
   json_object_set_new(out, "temp_bytes", from_to(base->temp_bytes, c->temp_bytes));
   json_object_set_new(out, "peak_bytes", from_to(base->peak_bytes, c->peak_bytes));
-  json_object_set_new(out, "compile_seconds", from_to(base->compile_s, c->compile_s));
   json_object_set_new(out, "numbers", c->numbers ? json_incref(c->numbers) : json_null());
   json_object_set_new(out, "risk", c->risk ? json_string(c->risk) : json_null());
   return out;
@@ -219,6 +223,18 @@ static int tried_count(const tune_run *run) {
   return count;
 }
 
+// What the look liked best, where the time did not reach for a proof.
+static const tune_candidate *likeliest(const tune_run *run) {
+  const tune_candidate *best = NULL;
+  for (int i = 1; i <= run->candidate_count; i++) {
+    const tune_candidate *c = &run->items[i];
+    bool looks_faster = c->usable && c->found.screen < 1 - run->options->margin;
+    if (looks_faster && (!best || c->found.screen < best->found.screen))
+      best = c;
+  }
+  return best;
+}
+
 static void put_headline(const tune_run *run, const tune_candidate *best, hsc_bytes *out) {
   int tried = tried_count(run);
   const tune_candidate *less = smallest(run);
@@ -226,7 +242,8 @@ static void put_headline(const tune_run *run, const tune_candidate *best, hsc_by
   const tune_candidate *base = &run->items[0];
   if (best) {
     const hsc_effect *e = &best->found.effect;
-    hsc_bytes_printf(out, "%.2f times as fast [%.2f, %.2f] with %s%s%s", 1 / e->ratio.estimate,
+    hsc_bytes_printf(out, "%s%.2f times as fast [%.2f, %.2f] with %s%s%s",
+                     run->options->for_compile ? "compiles " : "", 1 / e->ratio.estimate,
                      1 / e->ratio.high, 1 / e->ratio.low, best->name, best->value ? "=" : "",
                      best->kind == TUNE_OPTION ? best->value : "");
   } else if (run->structure_only && (less || fewer)) {
@@ -242,6 +259,11 @@ static void put_headline(const tune_run *run, const tune_candidate *best, hsc_by
   if (tried < run->candidate_count)
     hsc_bytes_printf(out, "; %d of %d candidates were not tried", run->candidate_count - tried,
                      run->candidate_count);
+  const tune_candidate *likely = best || run->searched ? NULL : likeliest(run);
+  if (likely)
+    hsc_bytes_printf(out, "; most promising and not proved: %s%s%s, %.2f of the time at a look",
+                     likely->name, likely->kind == TUNE_OPTION ? "=" : "",
+                     likely->kind == TUNE_OPTION ? likely->value : "", likely->found.screen);
   if (!run->searched)
     hsc_bytes_printf(out, "; ended by %s before it was through",
                      run->out_of_time ? "the time budget" : "an interrupt");
@@ -259,8 +281,9 @@ static hsc_status *put_numbers(const tune_run *run, json_t *document) {
     hsc_agreement_compared(agreement, best->name, finding);
   else if (best)
     hsc_agreement_gap(agreement, json_object(), best->name,
-                      "its inputs are others than the program's");
-  else if (run->structure_only)
+                      run->only_compiles ? "the device only compiles here"
+                                         : "its inputs are others than the program's");
+  else if (run->only_compiles)
     hsc_agreement_gap(agreement, json_object(), "numbers", "the device only compiles here");
   hsc_status *status = hsc_agreement_into(agreement, numbers);
   json_object_set_new(numbers, "against", run->truth_of ? json_string(run->truth_of) : json_null());
@@ -276,6 +299,12 @@ static json_t *rows_json(const tune_run *run, int from, int to) {
   for (int i = from; i < to; i++)
     json_array_append_new(rows, row_of(run, &run->items[i]));
   return rows;
+}
+
+static const char *goal_of(const tune_run *run) {
+  if (run->options->for_compile)
+    return "compile time";
+  return run->structure_only ? "memory and kernels" : "run time";
 }
 
 hsc_status *hsc__tune_document(tune_run *run, json_t **out_result) {
@@ -296,8 +325,7 @@ hsc_status *hsc__tune_document(tune_run *run, json_t **out_result) {
   json_object_set_new(document, "status", json_string(run->interrupted ? "interrupted" : "done"));
   const char *ended_by = run->out_of_time ? "the time budget" : "an interrupt";
   json_object_set_new(document, "ended_by", run->interrupted ? json_string(ended_by) : json_null());
-  json_object_set_new(document, "tuned_for",
-                      json_string(run->structure_only ? "memory and kernels" : "run time"));
+  json_object_set_new(document, "tuned_for", json_string(goal_of(run)));
   json_object_set_new(document, "headline", text_json(&headline));
   json_object_set_new(document, "answer", answer_of(run, best));
   json_object_set_new(document, "least_memory", answer_of(run, less));

@@ -65,7 +65,8 @@ typedef struct tune_run {
   const char *truth_of;   // what the numbers are held against: "reference", "the program as it is"
   int processes, blocks;  // of the last round
   bool searched;          // the last round was made
-  bool structure_only;    // the device only compiles
+  bool only_compiles;     // the device does not run programs
+  bool structure_only;    // tuned for memory and kernels
 } tune_run;
 
 bool hsc__tune_stopped(tune_run *run);
@@ -107,6 +108,12 @@ HSC_MUST_USE hsc_status *hsc__tune_measure(
 // Compiles every candidate: memory and kernels, where the device does not run programs.
 HSC_MUST_USE hsc_status *hsc__tune_structure(tune_run *run);
 HSC_MUST_USE hsc_status *hsc__tune_compile_as_it_is(tune_run *run);
+// tune_compile.c: the search, by compile times.
+HSC_MUST_USE hsc_status *hsc__tune_compile_times(tune_run *run);
+// Runs a candidate once: its numbers decide whether it is usable.
+HSC_MUST_USE hsc_status *hsc__tune_check_numbers(tune_run *run,
+                                                 hsc_lab_worker **worker,
+                                                 tune_candidate *candidate);
 json_t *hsc__tune_request(const tune_run *run, const char *job, const tune_candidate *candidate);
 
 // tune_document.c

@@ -353,6 +353,18 @@ done:
   return status;
 }
 
+hsc_status *hsc__tune_check_numbers(tune_run *run, hsc_lab_worker **worker, tune_candidate *c) {
+  double time = NAN;
+  double base = NAN;
+  double compile_s = c->compile_s;
+  hsc_free(c->message);
+  c->message = NULL;
+  c->usable = false;
+  HSC_TRY(look_at(run, worker, c, &time, &base));
+  c->compile_s = compile_s;
+  return NULL;
+}
+
 static tune_candidate *item_of(const tune_members *m, int number) {
   return &m->run->items[m->items ? m->items[number] : number + 1];
 }
