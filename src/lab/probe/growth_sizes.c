@@ -17,7 +17,7 @@
 
 // ---- counts -------------------------------------------------------------------------------------
 
-bool hsc__growth_cost(const hsc_module *module, hsc_cost *out_cost) {
+static bool growth_cost(const hsc_module *module, hsc_cost *out_cost) {
   hsc_count count;
   hsc_status *status = hsc_module_count(module, &count);
   *out_cost = count.cost;
