@@ -139,6 +139,12 @@ class Page:
         if re.match(r"(for|if|while) ", joined) or "<<" in joined:
             self.run(line, joined.rstrip("\n"), [])
             return
+        # A quote that is open at the end of a line goes on in the next one.
+        while True:
+            lines_open = re.sub(r'^((?:[^"\n]|"[^"\n]*")*"[^"\n]*)\n\s*', r"\1 ", joined, flags=re.M)
+            if lines_open == joined:
+                break
+            joined = lines_open
         for offset, text in enumerate(joined.splitlines()):
             command = re.sub(r"\s{2,}#.*", "", text).strip()
             if command and not command.startswith("#"):

@@ -50,7 +50,7 @@ TIMES = "time_us,variant\n" + "".join(f"{100 + i % 7 + (20 if v == 'new' else 0)
 # name in a command: the file's text, or the command that makes it
 FILES = {
     "model.hlo": MODEL, "two.hlo": TWO, "tan.hlo": TAN, "growing.hlo": GROWING.replace("SIZE", "1000"), "train.py": TRAIN_PY, "compile.py": TRAIN_PY, "times.csv": TIMES,
-    "small_program.hlo": MODEL,
+    "small_program.hlo": MODEL, "before.hlo": MODEL, "after.hlo": MODEL,
 }
 MAKE = {
     "train.log": "cp tests/golden/explain/worst-first/app.log train.log",
