@@ -133,8 +133,8 @@ def cuda(plugin, targets):
     # Forward and backward convolutions are calls of cuDNN from conv-rewriter on; each stage is run by the built-in device all the same.
     result, validated = call("passes", "validate", ROOT / "tests" / "real" / "conv_gradients.mlir", "--device", "cuda:h100", "--format=json")
     stages = validated.get("stages", [])
-    check("cuda: every stage of a network's gradients has the numbers of the first, cuDNN's convolutions bridged",
-          max((s["bridged"] for s in stages), default=0) >= 4 and stages[:-1] and not [s for s in stages[:-1] if s["skipped"]], str(validated)[:3000] + result.stderr)
+    check("cuda: every stage of a network's gradients has the numbers of the first, cuDNN's convolutions lowered",
+          max((s["lowered"] for s in stages), default=0) >= 4 and stages[:-1] and not [s for s in stages[:-1] if s["skipped"]], str(validated)[:3000] + result.stderr)
     the_executable_is_a_gap("cuda:h100", result, validated)
     compared_in_part("cuda:h100")
 
