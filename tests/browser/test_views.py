@@ -326,6 +326,11 @@ def main():
         print(f"1..{number}")
         return 0
     directory = tempfile.mkdtemp(prefix="hsc-views-")
+    # The roofs of a roofline are the machine's peaks as they were last measured, under whatever load: those of the pictures are given.
+    os.makedirs(f"{directory}/cache")
+    with open(f"{directory}/cache/peaks.json", "w") as f:
+        json.dump({"device": "cpu", "flops": 211.9e9, "bytes": 12.61e9}, f)
+    os.environ["HLOSCOPE_CACHE_DIR"] = f"{directory}/cache"
     inputs = []
     for make in (patterns, ablate, passes, times, difference, runs, doctor):
         path = f"{directory}/{ {'runs': 'run'}.get(make.__name__, make.__name__) }.json"
