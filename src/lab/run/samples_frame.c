@@ -88,9 +88,9 @@ hsc_status *hsc__frame_text(hsc__frame *frame, size_t column, hsc_view text) {
   uintptr_t code = (uintptr_t)hsc_map_get(c->names, text);
   if (!code) {
     code = hsc_map_count(c->names) + 1;
-    // the map borrows its keys
-    const char *copy =
-        hsc_arena_printf(frame->arena, "%.*s", (int)text.size, text.size ? text.data : "");
+    // the map borrows its keys; all bytes of them, zero bytes too, which a format would end at
+    const char *copy = hsc_arena_strndup(frame->arena, text.data, text.size);
+    HSC_TRY(hsc_arena_status(frame->arena));
     HSC_TRY(hsc_map_put(c->names, (hsc_view){copy, text.size}, (void *)code));
   }
   c->codes[frame->row_count] = (uint32_t)(code - 1);
