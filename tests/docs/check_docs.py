@@ -42,10 +42,12 @@ def pages(root: pathlib.Path) -> list[pathlib.Path]:
 def blocks(text: str) -> list[tuple[int, str, str]]:
     """Line number, language and body of each fenced block; not the synopsis that `make docs` writes."""
     found = []
-    for match in re.finditer(r"^```(\S*)\n(.*?)^```", text, re.S | re.M):
+    for match in re.finditer(r"^```([^\n]*)\n(.*?)^```[ ]*$", text, re.S | re.M):
         if re.match(r"hloscope[^\n]*\[OPTIONS\]", match[2]) or re.match(r"hloscope passes [A-Z|]+", match[2]):
             continue
-        found.append((text.count("\n", 0, match.start()) + 2, match[1], match[2]))
+        language = match[1].split()[0] if match[1].strip() else ""
+        if match[2].strip():
+            found.append((text.count("\n", 0, match.start()) + 2, language, match[2]))
     return found
 
 
