@@ -1,9 +1,9 @@
 // cmd_blame.c - hloscope blame: who is at fault, with the evidence.
 #include <signal.h>
 
+#include "cli/document.h"
 #include "cli/command.h"
 #include "lab/blame/blame_report.h"
-#include "lab/run/json_tree.h"
 #include "worker/lab_compile.h"
 
 typedef struct blame_args {
@@ -108,19 +108,6 @@ static hsc_status *print_text(hsc_cli *cli, json_t *document) {
   return NULL;
 }
 
-static hsc_status *print_json(hsc_cli *cli, json_t *document) {
-  hsc_bytes out = {0};
-  hsc_json json;
-  hsc_json_init(&json, &out, 2);
-  hsc_json_tree(&json, document);
-  hsc_bytes_append_char(&out, '\n');
-  hsc_status *status = hsc_bytes_status(&out);
-  if (!status)
-    hsc_cli_write(cli, hsc_bytes_view(&out));
-  hsc_bytes_deinit(&out);
-  return status;
-}
-
 static bool is_cost(const hsc_symptom *s) {
   return s->kind == HSC_SYMPTOM_SLOW || s->kind == HSC_SYMPTOM_COMPILE ||
          s->kind == HSC_SYMPTOM_MEMORY;
@@ -204,7 +191,8 @@ static hsc_status *run(const void *args_of_command, hsc_cli *cli) {
   json_object_set_new(document, "command", json_string(cli->command_line));
   if (args->output)
     HSC_GOTO(write_report(args, cli, &o, document));
-  HSC_GOTO(cli->format == HSC_FORMAT_JSON ? print_json(cli, document) : print_text(cli, document));
+  HSC_GOTO(cli->format == HSC_FORMAT_JSON ? hsc_cli_document(cli, document)
+                                          : print_text(cli, document));
   cli->exit_code = hsc_blame_exit_code(text_at(document, "verdict"));
 done:
   json_decref(overrides);

@@ -1,6 +1,7 @@
 // cmd_gate.c - hloscope gate: programs against a baseline, for continuous integration.
 #include <sys/stat.h>
 
+#include "cli/document.h"
 #include "cli/command.h"
 #include "lab/devices/devices.h"
 #include "lab/gate/gate.h"
@@ -263,20 +264,6 @@ static hsc_status *print_text(json_t *document, hsc_cli *cli) {
   return hsc_cli_table(cli, table);
 }
 
-static hsc_status *print_json(json_t *document, hsc_cli *cli) {
-  hsc_json json;
-  hsc_bytes out = {0};
-  json_object_set_new(document, "command", json_string(cli->command_line));
-  hsc_json_init(&json, &out, 2);
-  hsc_json_tree(&json, document);
-  hsc_bytes_append_char(&out, '\n');
-  hsc_status *status = hsc_bytes_status(&out);
-  if (!status)
-    hsc_cli_write(cli, hsc_bytes_view(&out));
-  hsc_bytes_deinit(&out);
-  return status;
-}
-
 // A file that cannot be opened is a mistyped command, not a program that went wrong.
 static hsc_status *check_program(hsc_cli *cli, const char *path) {
   struct stat found;
@@ -322,7 +309,8 @@ static hsc_status *run(const void *args_of_command, hsc_cli *cli) {
     HSC_GOTO(write_markdown(document, args->markdown, cli));
   if (args->annotations)
     HSC_GOTO(print_annotations(document, cli));
-  HSC_GOTO(cli->format == HSC_FORMAT_JSON ? print_json(document, cli) : print_text(document, cli));
+  HSC_GOTO(cli->format == HSC_FORMAT_JSON ? hsc_cli_document_of_command(cli, document)
+                                          : print_text(document, cli));
   cli->exit_code = hsc_gate_exit_code(document);
 done:
   json_decref(document);

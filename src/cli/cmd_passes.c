@@ -6,7 +6,6 @@
 #include <signal.h>
 #include <stdlib.h>
 
-#include "lab/run/json_tree.h"
 #include "worker/lab_compile.h"
 #include "worker/scratch.h"
 #include "lab/devices/devices.h"

@@ -36,8 +36,6 @@ HSC_MUST_USE hsc_status *hsc__passes_check_own(const char *list, hsc_cli *cli);
 HSC_MUST_USE hsc_status *hsc__passes_check_disabled(const passes_args *args,
                                                     hsc_cli *cli,
                                                     const hsc_device_spec *device);
-// A document on stdout, indented.
-HSC_MUST_USE hsc_status *hsc__passes_print_json(hsc_cli *cli, const json_t *document);
 // 1 after the first Ctrl-C; the second one ends the process.
 extern volatile int hsc__passes_stop;
 

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "base/core/clock.h"
+#include "cli/document.h"
 #include "cli/cmd_passes.h"
 #include "lab/ablate/ablate.h"
 #include "lab/run/json_tree.h"
@@ -332,7 +333,7 @@ hsc_status *hsc__passes_ablate(const passes_args *args, hsc_cli *cli) {
   json_object_set_new(result, "command", json_string(cli->command_line));
   if (args->output)
     HSC_GOTO(hsc_json_tree_save(args->output, result));
-  HSC_GOTO(cli->format == HSC_FORMAT_JSON ? hsc__passes_print_json(cli, result)
+  HSC_GOTO(cli->format == HSC_FORMAT_JSON ? hsc_cli_document(cli, result)
                                           : print_result(cli, result, args->changed_only));
   if (!strcmp(text_at(result, "status"), "interrupted")) {
     const char *ended_by = text_at(result, "ended_by");

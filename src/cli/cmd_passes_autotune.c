@@ -3,6 +3,7 @@
 #include <math.h>
 
 #include "base/files/file_io.h"
+#include "cli/document.h"
 #include "cli/cmd_passes.h"
 #include "formats/common/autotune_results.h"
 #include "lab/run/json_tree.h"
@@ -186,8 +187,7 @@ hsc_status *hsc__passes_autotune(const passes_args *args, hsc_cli *cli) {
     HSC_GOTO(hsc_autotune_read(hsc_bytes_view(&text), logs, cli->arena, &entries, &count));
   whole = document(args, &compiled, entries, count);
   HSC_GOTO(whole ? NULL : hsc_status_out_of_memory());
-  HSC_GOTO(cli->format == HSC_FORMAT_JSON ? hsc__passes_print_json(cli, whole)
-                                          : print_table(cli, whole));
+  HSC_GOTO(cli->format == HSC_FORMAT_JSON ? hsc_cli_document(cli, whole) : print_table(cli, whole));
   if (args->export_to)
     hsc_cli_say(cli,
                 "the chosen algorithms, to be loaded again with --import or "

@@ -4,7 +4,6 @@
 
 #include "base/text/text.h"
 #include "cli/cmd_passes.h"
-#include "lab/run/json_tree.h"
 #include "worker/lab_compile.h"
 #include "worker/scratch.h"
 #include "lab/devices/devices.h"
@@ -117,18 +116,5 @@ done:
   json_decref(overrides);
   hsc_scratch_destroy(scratch);
   hsc_pass_list_deinit(&list);
-  return status;
-}
-
-hsc_status *hsc__passes_print_json(hsc_cli *cli, const json_t *document) {
-  hsc_bytes text = {0};
-  hsc_json json;
-  hsc_json_init(&json, &text, 2);
-  hsc_json_tree(&json, document);
-  hsc_bytes_append_char(&text, '\n');
-  hsc_status *status = hsc_bytes_status(&text);
-  if (!status)
-    hsc_cli_write(cli, hsc_bytes_view(&text));
-  hsc_bytes_deinit(&text);
   return status;
 }

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/text/text.h"
+#include "cli/document.h"
 #include "cli/cmd_passes.h"
 #include "formats/common/formats.h"
 #include "lab/passes/hlo_diff.h"
@@ -179,7 +180,7 @@ static hsc_status *print_diff(const passes_args *args, hsc_cli *cli, const stage
     json_object_set_new(document, "to", json_string(stages[1].title));
     // for reports: how to make it again
     json_object_set_new(document, "command", json_string(cli->command_line));
-    HSC_GOTO(hsc__passes_print_json(cli, document));
+    HSC_GOTO(hsc_cli_document(cli, document));
     goto done;
   }
   hsc_bytes_printf(&out, "--- %s\n+++ %s\n", stages[0].title, stages[1].title);

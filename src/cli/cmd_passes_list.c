@@ -2,6 +2,7 @@
 #include <math.h>
 
 #include "base/files/file_io.h"
+#include "cli/document.h"
 #include "cli/cmd_passes.h"
 #include "formats/common/formats.h"
 #include "worker/scratch.h"
@@ -242,7 +243,7 @@ hsc_status *hsc__passes_list(const passes_args *args, hsc_cli *cli) {
     HSC_GOTO(hsc_pass_list_json(&list, args->program, device.text, &document));
     // for reports: how to make it again
     json_object_set_new(document, "command", json_string(cli->command_line));
-    HSC_GOTO(hsc__passes_print_json(cli, document));
+    HSC_GOTO(hsc_cli_document(cli, document));
   } else {
     bool is_short = cli->format == HSC_FORMAT_TEXT && !args->changed_only && !args->all;
     if (is_short)

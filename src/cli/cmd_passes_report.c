@@ -2,7 +2,6 @@
 // ablate.
 #include "base/files/file_io.h"
 #include "cli/cmd_passes.h"
-#include "lab/run/json_tree.h"
 #include "lab/passes/passes_report.h"
 #include "lab/devices/devices.h"
 #include "worker/scratch.h"

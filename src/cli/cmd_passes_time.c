@@ -2,6 +2,7 @@
 #include <math.h>
 
 #include "base/core/clock.h"
+#include "cli/document.h"
 #include "cli/cmd_passes.h"
 #include "lab/run/json_tree.h"
 #include "lab/passes/passes_time.h"
@@ -135,7 +136,7 @@ hsc_status *hsc__passes_time(const passes_args *args, hsc_cli *cli) {
   }
   // for reports: how to make it again
   json_object_set_new(result, "command", json_string(cli->command_line));
-  HSC_GOTO(cli->format == HSC_FORMAT_JSON ? hsc__passes_print_json(cli, result)
+  HSC_GOTO(cli->format == HSC_FORMAT_JSON ? hsc_cli_document(cli, result)
                                           : print_result(cli, result));
   if (args->output && cli->format == HSC_FORMAT_TEXT)
     hsc_cli_say(cli, "stacks for a flame graph (flamegraph.pl, speedscope): %s", args->output);

@@ -1,6 +1,7 @@
 // cmd_passes_validate.c - hloscope passes validate: after which pass are the numbers others?
 #include <math.h>
 
+#include "cli/document.h"
 #include "cli/cmd_passes.h"
 #include "lab/run/json_tree.h"
 #include "lab/devices/devices.h"
@@ -194,7 +195,7 @@ hsc_status *hsc__passes_validate(const passes_args *args, hsc_cli *cli) {
   HSC_GOTO(hsc_validate(&o, &result));
   // for reports: how to make it again
   json_object_set_new(result, "command", json_string(cli->command_line));
-  HSC_GOTO(cli->format == HSC_FORMAT_JSON ? hsc__passes_print_json(cli, result)
+  HSC_GOTO(cli->format == HSC_FORMAT_JSON ? hsc_cli_document(cli, result)
                                           : print_result(cli, result));
   cli->exit_code = hsc_agreement_exit_code_of(text_at(result, "verdict"));
 done:

@@ -1,5 +1,6 @@
 // cmd_probe.c - hloscope probe: stages of growing size, up to the first that fails, and what is
 // known about the failure.
+#include "cli/document.h"
 #include "cli/command.h"
 #include "cli/probe_growth.h"
 #include "doctor/explain.h"
@@ -192,21 +193,6 @@ static void say_growth(void *user, const char *text) {
   hsc_cli_progress(user, "%s", text);
 }
 
-static hsc_status *print_json(json_t *document, hsc_cli *cli) {
-  hsc_json json;
-  hsc_bytes out = {0};
-  // for reports: how to make it again
-  json_object_set_new(document, "command", json_string(cli->command_line));
-  hsc_json_init(&json, &out, 2);
-  hsc_json_tree(&json, document);
-  hsc_bytes_append_char(&out, '\n');
-  hsc_status *status = hsc_bytes_status(&out);
-  if (!status)
-    hsc_cli_write(cli, hsc_bytes_view(&out));
-  hsc_bytes_deinit(&out);
-  return status;
-}
-
 static hsc_status *run_exponent(const probe_args *args, hsc_cli *cli) {
   json_t *overrides = NULL;
   json_t *document = NULL;
@@ -230,7 +216,7 @@ static hsc_status *run_exponent(const probe_args *args, hsc_cli *cli) {
                                .user = cli};
   hsc_status *status = hsc_growth(&growth, &document);
   if (!status)
-    status = cli->format == HSC_FORMAT_JSON ? print_json(document, cli)
+    status = cli->format == HSC_FORMAT_JSON ? hsc_cli_document_of_command(cli, document)
                                             : hsc_cli_print_growth(document, cli);
   json_decref(overrides);
   json_decref(document);
@@ -278,7 +264,7 @@ static hsc_status *run(const void *args_of_command, hsc_cli *cli) {
     }
   }
   if (!status && cli->format == HSC_FORMAT_JSON) {
-    status = print_json(result, cli);
+    status = hsc_cli_document_of_command(cli, result);
   } else if (!status) {
     status = print_text(result, &advice, cli);
   }

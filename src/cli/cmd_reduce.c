@@ -4,10 +4,10 @@
 
 #include "base/files/file_io.h"
 #include "base/text/text.h"
+#include "cli/document.h"
 #include "cli/command.h"
 #include "lab/reduce/reduction.h"
 #include "lab/reduce/reduction_files.h"
-#include "lab/run/json_tree.h"
 #include "worker/lab_compile.h"
 
 typedef struct reduce_args {
@@ -178,7 +178,6 @@ static hsc_status *run(const void *args_of_command, hsc_cli *cli) {
   hsc_device_spec substitute = {0};
   json_t *overrides = NULL;
   json_t *document = NULL;
-  hsc_bytes out = {0};
   hsc_status *status = NULL;
   HSC_TRY(hsc_cli_program_file(cli, args->program));
   HSC_TRY(read_args(args, cli, &o));
@@ -206,19 +205,13 @@ static hsc_status *run(const void *args_of_command, hsc_cli *cli) {
   if (o.store)
     HSC_GOTO(hsc_store_finish(o.store, reduction.experiment, "done", document));
   if (cli->format == HSC_FORMAT_JSON) {
-    hsc_json json;
-    hsc_json_init(&json, &out, 2);
-    hsc_json_tree(&json, document);
-    hsc_bytes_append_char(&out, '\n');
-    HSC_GOTO(hsc_bytes_status(&out));
-    hsc_cli_write(cli, hsc_bytes_view(&out));
+    HSC_GOTO(hsc_cli_document(cli, document));
   } else {
     HSC_GOTO(print_result(cli, &reduction, document));
   }
   if (!json_is_true(json_object_get(document, "verified")))
     cli->exit_code = 1;
 done:
-  hsc_bytes_deinit(&out);
   json_decref(overrides);
   json_decref(document);
   hsc_reduction_deinit(&reduction);

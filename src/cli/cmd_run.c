@@ -1,5 +1,6 @@
 // cmd_run.c - hloscope run: compile, run, time, compare.
 #include "base/text/text.h"
+#include "cli/document.h"
 #include "cli/command.h"
 #include "cli/run_fallback.h"
 #include "cli/run_shards.h"
@@ -555,16 +556,8 @@ static void print_headline(hsc_cli *cli, json_t *result) {
 }
 
 static hsc_status *print_result(hsc_cli *cli, json_t *result) {
-  if (cli->format == HSC_FORMAT_JSON) {
-    hsc_bytes text = {0};
-    hsc_json json;
-    hsc_json_init(&json, &text, 2);
-    hsc_json_tree(&json, result);
-    hsc_cli_print(cli, "%s\n", hsc_bytes_text(&text));
-    hsc_status *status = hsc_bytes_status(&text);
-    hsc_bytes_deinit(&text);
-    return status;
-  }
+  if (cli->format == HSC_FORMAT_JSON)
+    return hsc_cli_document(cli, result);
   json_t *device;
   size_t i;
   print_headline(cli, result);

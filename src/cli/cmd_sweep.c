@@ -9,9 +9,9 @@
 #include "base/process/child.h"
 #include "base/process/python.h"
 #include "base/text/text.h"
+#include "cli/document.h"
 #include "cli/command.h"
 #include "lab/devices/devices.h"
-#include "lab/run/json_tree.h"
 #include "lab/store/store.h"
 #include "lab/sweep/sweep.h"
 #include "lab/sweep/sweep_scripts.h"
@@ -217,16 +217,9 @@ static void catch_interrupt(void) {
   sigaction(SIGTERM, &action, NULL);
 }
 
+// Takes the document.
 static hsc_status *print_document(hsc_cli *cli, json_t *document) {
-  hsc_json json;
-  hsc_bytes out = {0};
-  hsc_json_init(&json, &out, 2);
-  hsc_json_tree(&json, document);
-  hsc_bytes_append_char(&out, '\n');
-  hsc_status *status = document ? hsc_bytes_status(&out) : hsc_status_out_of_memory();
-  if (!status)
-    hsc_cli_write(cli, hsc_bytes_view(&out));
-  hsc_bytes_deinit(&out);
+  hsc_status *status = hsc_cli_document(cli, document);
   json_decref(document);
   return status;
 }

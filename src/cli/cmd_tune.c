@@ -3,6 +3,7 @@
 #include <signal.h>
 
 #include "base/text/text.h"
+#include "cli/document.h"
 #include "cli/cli_main.h"
 #include "cli/command.h"
 #include "doctor/knowledge.h"
@@ -293,20 +294,6 @@ static hsc_status *print_text(const tune_args *args, hsc_cli *cli, const json_t 
   return print_rows(args, cli, result);
 }
 
-static hsc_status *print_json(hsc_cli *cli, json_t *document) {
-  hsc_json json;
-  hsc_bytes out = {0};
-  json_object_set_new(document, "command", json_string(cli->command_line));
-  hsc_json_init(&json, &out, 2);
-  hsc_json_tree(&json, document);
-  hsc_bytes_append_char(&out, '\n');
-  hsc_status *status = hsc_bytes_status(&out);
-  if (!status)
-    hsc_cli_write(cli, hsc_bytes_view(&out));
-  hsc_bytes_deinit(&out);
-  return status;
-}
-
 // ---- the command --------------------------------------------------------------------------------
 
 static hsc_status *check(const tune_args *args, hsc_cli *cli, const hsc_device_spec *device) {
@@ -360,7 +347,7 @@ static hsc_status *run(const void *args_of_command, hsc_cli *cli) {
                         .user = cli,
                         .stop = &stop};
   HSC_GOTO(hsc_tune(&o, &result));
-  HSC_GOTO(cli->format == HSC_FORMAT_JSON ? print_json(cli, result)
+  HSC_GOTO(cli->format == HSC_FORMAT_JSON ? hsc_cli_document_of_command(cli, result)
                                           : print_text(args, cli, result));
   if (!strcmp(text_at(result, "status"), "interrupted"))
     hsc_cli_say(cli, "ended by %s; the same command with --resume goes on with it",

@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <signal.h>
 
+#include "cli/document.h"
 #include "cli/command.h"
-#include "lab/run/json_tree.h"
 #include "lab/versions/release_search.h"
 #include "worker/lab_compile.h"
 
@@ -153,7 +153,6 @@ static hsc_status *run(const void *args_of_command, hsc_cli *cli) {
                             .stop = &stopped};
   json_t *overrides = NULL;
   json_t *document = NULL;
-  hsc_bytes out = {0};
   hsc_status *status = NULL;
   HSC_TRY(hsc_cli_program_file(cli, args->program));
   if (!(args->limit_s > 0) || args->most < 0)
@@ -166,19 +165,13 @@ static hsc_status *run(const void *args_of_command, hsc_cli *cli) {
   signal(SIGTERM, on_signal);
   HSC_GOTO(hsc_versions(&o, &document));
   if (cli->format == HSC_FORMAT_JSON) {
-    hsc_json json;
-    hsc_json_init(&json, &out, 2);
-    hsc_json_tree(&json, document);
-    hsc_bytes_append_char(&out, '\n');
-    HSC_GOTO(hsc_bytes_status(&out));
-    hsc_cli_write(cli, hsc_bytes_view(&out));
+    HSC_GOTO(hsc_cli_document(cli, document));
   } else {
     HSC_GOTO(print_result(cli, document));
   }
   if (json_array_size(json_object_get(document, "changes")))
     cli->exit_code = 1;
 done:
-  hsc_bytes_deinit(&out);
   json_decref(overrides);
   json_decref(document);
   hsc_store_close(o.store);
