@@ -185,6 +185,7 @@ fuzz-replay: build-tests ## run the fuzz corpora as plain tests
 
 format: ## format what differs from main (FILES="..." to choose)
 	@$(FORMAT) -i $(or $(FILES),$(shell git diff --name-only --diff-filter=d main -- '*.c' '*.h'))
+	@if command -v ruff >/dev/null; then ruff format --quiet; fi
 
 lint: build ## includes between folders, pages of commands, house rules, formatting
 	@python3 tools/check_deps.py

@@ -1,14 +1,24 @@
 #!/usr/bin/env python3
-"""Writes a large profile: gen_xspace.py EVENTS FILE [tpu|host]. Needs Python's standard library only.
+"""Writes a large profile: gen_xspace.py EVENTS FILE [tpu|host]. Needs Python's standard library
+only.
 
-tpu: eight planes /device:TPU:0..7 with Steps, XLA Modules and XLA Ops, 500 operators whose cost is on their metadata, one stat an event.
-host: one plane /host:CPU with eight threads and five stats an event, as XLA:CPU writes it.
+tpu: eight planes /device:TPU:0..7 with Steps, XLA Modules and XLA Ops, 500 operators whose cost is
+on their metadata, one stat an event. host: one plane /host:CPU with eight threads and five stats an
+event, as XLA:CPU writes it.
 """
+
 import random
 import sys
 
 PLANES, OPS = 8, 500
-CATEGORIES = ("loop fusion", "dot", "convolution fusion", "all-reduce", "copy", "dynamic-update-slice")
+CATEGORIES = (
+    "loop fusion",
+    "dot",
+    "convolution fusion",
+    "all-reduce",
+    "copy",
+    "dynamic-update-slice",
+)
 
 
 def varint(n):
@@ -50,24 +60,49 @@ class Plane:
         return field(1, self.stat(name)) + varint(2 << 3 | 1) + struct.pack("<d", value)
 
     def meta(self, number, name, display="", stats=()):
-        value = field(1, number) + field(2, name) + (field(4, display) if display else b"") + b"".join(field(5, s) for s in stats)
+        value = (
+            field(1, number)
+            + field(2, name)
+            + (field(4, display) if display else b"")
+            + b"".join(field(5, s) for s in stats)
+        )
         self.metas.append(field(4, field(1, number) + field(2, value)))
 
     def line(self, number, name, events):
-        self.parts.append(field(3, field(1, number) + field(2, name) + field(3, 1000) + b"".join(events)))
+        self.parts.append(
+            field(3, field(1, number) + field(2, name) + field(3, 1000) + b"".join(events))
+        )
 
     def write(self, file):
-        stats = [field(5, field(1, n) + field(2, field(1, n) + field(2, text))) for text, n in self.stats.items()]
+        stats = [
+            field(5, field(1, n) + field(2, field(1, n) + field(2, text)))
+            for text, n in self.stats.items()
+        ]
         file.write(field(1, b"".join(self.parts + self.metas + stats)))
 
 
 def device(file, number, events, durations):
     p = Plane(number, f"/device:TPU:{number}")
-    p.parts += [field(6, p.number("peak_teraflops_per_second", 91.75)), field(6, p.number("peak_hbm_bw_gigabytes_per_second", 820.0))]
+    p.parts += [
+        field(6, p.number("peak_teraflops_per_second", 91.75)),
+        field(6, p.number("peak_hbm_bw_gigabytes_per_second", 820.0)),
+    ]
     for i in range(OPS):
-        p.meta(1000 + i, f"%fusion.{i} = f32[128,{i + 1}]{{1,0}} fusion(%p.{i}, %q.{i}), kind=kLoop, calls=%fused_computation.{i}", f"fusion.{i}",
-               [p.ref("hlo_category", CATEGORIES[i % 6]), p.uint("program_id", 38), p.uint("symbol_id", 1 + i), p.uint("flops", 1000000 + i),
-                p.uint("bytes_accessed", 4096 * (i + 1)), p.ref("tf_op", f"jit(train_step)/layer_{i // 10}/op_{i}:"), p.ref("source", f"model.py:{i}")])
+        p.meta(
+            1000 + i,
+            f"%fusion.{i} = f32[128,{i + 1}]{{1,0}} fusion(%p.{i}, %q.{i}), kind=kLoop,"
+            f" calls=%fused_computation.{i}",
+            f"fusion.{i}",
+            [
+                p.ref("hlo_category", CATEGORIES[i % 6]),
+                p.uint("program_id", 38),
+                p.uint("symbol_id", 1 + i),
+                p.uint("flops", 1000000 + i),
+                p.uint("bytes_accessed", 4096 * (i + 1)),
+                p.ref("tf_op", f"jit(train_step)/layer_{i // 10}/op_{i}:"),
+                p.ref("source", f"model.py:{i}"),
+            ],
+        )
     p.meta(1, "jit_train_step(38)")
     heads = [field(1, 1000 + i) for i in range(OPS)]
     lasts = [field(3, d) for d in durations]
@@ -99,15 +134,28 @@ def host(file, events, durations):
         line, at = [], 0
         for n in range(events):
             i = n % OPS
-            stats = texts[i] + module + b"".join(field(4, field(1, k) + field(4, v)) for k, v in zip(numbers, (38, n // OPS, thread)))
-            line.append(field(4, field(1, 1000 + i) + field(2, at) + field(3, durations[i]) + stats))
+            stats = (
+                texts[i]
+                + module
+                + b"".join(
+                    field(4, field(1, k) + field(4, v))
+                    for k, v in zip(numbers, (38, n // OPS, thread))
+                )
+            )
+            line.append(
+                field(4, field(1, 1000 + i) + field(2, at) + field(3, durations[i]) + stats)
+            )
             at += durations[i] + 200_000
         p.line(thread + 10, f"tf_XLAEigen/{thread}", line)
     p.write(file)
 
 
 def main():
-    events, path, kind = int(float(sys.argv[1])), sys.argv[2], sys.argv[3] if len(sys.argv) > 3 else "tpu"
+    events, path, kind = (
+        int(float(sys.argv[1])),
+        sys.argv[2],
+        sys.argv[3] if len(sys.argv) > 3 else "tpu",
+    )
     generator = random.Random(1)
     durations = [generator.randint(500_000, 20_000_000) for _ in range(OPS)]
     with open(path, "wb") as file:

@@ -1,9 +1,12 @@
-"""What the report page costs at 1,000,000 events: making it (time, memory), opening it in Chromium, moving its timeline; and the bootstrap.
+"""What the report page costs at 1,000,000 events: making it (time, memory), opening it in Chromium,
+moving its timeline; and the bootstrap.
 
     report_page.py HLOSCOPE SOURCE_ROOT BUILD [--events N]
 
-Goals: made in 2 s and 300 MB, opened in 1.5 s, 30 frames a second. Processor time stands beside the clock, for machines that are shared.
+Goals: made in 2 s and 300 MB, opened in 1.5 s, 30 frames a second. Processor time stands beside the
+clock, for machines that are shared.
 """
+
 import json
 import os
 import re
@@ -51,24 +54,63 @@ def main():
     best = None
     for _ in range(3):
         start, before = time.monotonic(), resource.getrusage(resource.RUSAGE_CHILDREN)
-        done = subprocess.run(["/usr/bin/env", hloscope, "report", capture, "-o", page], capture_output=True, text=True, check=False)
+        done = subprocess.run(
+            ["/usr/bin/env", hloscope, "report", capture, "-o", page],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
         after = resource.getrusage(resource.RUSAGE_CHILDREN)
         if done.returncode:
             sys.exit(done.stderr)
-        one = (time.monotonic() - start, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
+        one = (
+            time.monotonic() - start,
+            after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime,
+        )
         best = min(best, one) if best else one
     memory = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
-    print(f"report of {events} events: {best[0]:.2f} s ({best[1]:.2f} s of processor time), {memory:.0f} MB, page of {os.path.getsize(page) / 1e6:.1f} MB")
-    binary = os.environ.get("HLOSCOPE_CHROMIUM") or next((shutil.which(n) for n in ("chromium", "chromium-browser", "google-chrome") if shutil.which(n)), None)
+    print(
+        f"report of {events} events: {best[0]:.2f} s ({best[1]:.2f} s of processor time),"
+        f" {memory:.0f} MB, page of {os.path.getsize(page) / 1e6:.1f} MB"
+    )
+    binary = os.environ.get("HLOSCOPE_CHROMIUM") or next(
+        (
+            shutil.which(n)
+            for n in ("chromium", "chromium-browser", "google-chrome")
+            if shutil.which(n)
+        ),
+        None,
+    )
     if binary:
         text = open(page, encoding="utf-8", newline="").read()
-        open(page, "w", encoding="utf-8", newline="").write(("<script>" + MEASURE + "</script></body>").join(text.rsplit("</body>", 1)))
-        done = subprocess.run([binary, "--headless=new", "--no-sandbox", "--disable-gpu", "--window-size=1300,1000", "--timeout=120000", f"--user-data-dir={directory}/chromium", "--dump-dom", "file://" + page],
-                              capture_output=True, text=True, timeout=300, check=False)
+        open(page, "w", encoding="utf-8", newline="").write(
+            ("<script>" + MEASURE + "</script></body>").join(text.rsplit("</body>", 1))
+        )
+        done = subprocess.run(
+            [
+                binary,
+                "--headless=new",
+                "--no-sandbox",
+                "--disable-gpu",
+                "--window-size=1300,1000",
+                "--timeout=120000",
+                f"--user-data-dir={directory}/chromium",
+                "--dump-dom",
+                "file://" + page,
+            ],
+            capture_output=True,
+            text=True,
+            timeout=300,
+            check=False,
+        )
         title = re.search(r"<title>(.*?)</title>", done.stdout, re.S)
         if title and title.group(1).startswith("{"):
             found = json.loads(title.group(1))
-            print(f"opened in Chromium: {found['open_ms'] / 1000:.2f} s; a frame of the timeline: {found['frame_median_ms']:.1f} ms (95th percentile {found['frame_worst_ms']:.1f} ms)")
+            print(
+                f"opened in Chromium: {found['open_ms'] / 1000:.2f} s; a frame of the timeline:"
+                f" {found['frame_median_ms']:.1f} ms (95th percentile"
+                f" {found['frame_worst_ms']:.1f} ms)"
+            )
         else:
             print("Chromium did not get through")
     else:
@@ -77,9 +119,15 @@ def main():
     with open(numbers, "w", encoding="utf-8") as f:
         f.write("\n".join(str(1 + (i * 7919 % 1000) / 1e5) for i in range(1000)) + "\n")
     start, before = time.monotonic(), resource.getrusage(resource.RUSAGE_CHILDREN)
-    subprocess.run([hloscope, "stats", numbers, "--resamples", "10000"], capture_output=True, check=True)
+    subprocess.run(
+        [hloscope, "stats", numbers, "--resamples", "10000"], capture_output=True, check=True
+    )
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    print(f"stats of 1,000 samples with 10,000 resamples: {time.monotonic() - start:.3f} s ({after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime:.3f} s of processor time), all of the command")
+    print(
+        f"stats of 1,000 samples with 10,000 resamples: {time.monotonic() - start:.3f} s"
+        f" ({after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime:.3f} s of"
+        " processor time), all of the command"
+    )
     shutil.rmtree(directory, ignore_errors=True)
 
 

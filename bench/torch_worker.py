@@ -1,9 +1,12 @@
-"""PyTorch's own CPU kernels (eager, oneDNN), in a process of its own; the jobs are those of xla_worker.py, for the models that are written down here.
+"""PyTorch's own CPU kernels (eager, oneDNN), in a process of its own; the jobs are those of
+xla_worker.py, for the models that are written down here.
 
-ResNet-50 as in models/resnet50.py (batch 8, 224x224, batch norm by the statistics of the batch, SGD with momentum), in channels-last memory, which is what
-PyTorch recommends on CPUs. PyTorch pads a strided window on both sides alike, XLA's SAME on one side more: the same work on other positions.
+ResNet-50 as in models/resnet50.py (batch 8, 224x224, batch norm by the statistics of the batch, SGD
+with momentum), in channels-last memory, which is what PyTorch recommends on CPUs. PyTorch pads a
+strided window on both sides alike, XLA's SAME on one side more: the same work on other positions.
 Eager PyTorch has nothing to compile; "compile" makes the network and its inputs.
 """
+
 import time
 
 import torch
@@ -47,9 +50,15 @@ class ResNet50(nn.Module):
         blocks, width_in = [], 64
         for stage, (count, width) in enumerate(STAGES):
             for index in range(count):
-                blocks.append(Block(width_in, width, 2 if index == 0 and stage > 0 else 1, index == 0))
+                blocks.append(
+                    Block(width_in, width, 2 if index == 0 and stage > 0 else 1, index == 0)
+                )
                 width_in = 4 * width
-        self.stem, self.blocks, self.head = ConvNorm(3, 64, 7, 2), nn.Sequential(*blocks), nn.Linear(width_in, CLASSES)
+        self.stem, self.blocks, self.head = (
+            ConvNorm(3, 64, 7, 2),
+            nn.Sequential(*blocks),
+            nn.Linear(width_in, CLASSES),
+        )
 
     def forward(self, x):
         x = functional.max_pool2d(functional.relu(self.stem(x), inplace=True), 3, 2, 1)
@@ -87,7 +96,12 @@ def main():
 
     def answer(job):
         if job["do"] == "hello":
-            return {"name": "PyTorch", "torch": torch.__version__, "threads": torch.get_num_threads(), "programs": sorted(PROGRAMS)}
+            return {
+                "name": "PyTorch",
+                "torch": torch.__version__,
+                "threads": torch.get_num_threads(),
+                "programs": sorted(PROGRAMS),
+            }
         name = job["program"]
         if job["do"] == "forget":
             held.pop(name, None)

@@ -1,11 +1,14 @@
 #!/usr/bin/env python3
-"""What recording costs: the recorder beside LTTng-UST and a clock loop, the tracer in front of a plugin, exports of a large capture.
+"""What recording costs: the recorder beside LTTng-UST and a clock loop, the tracer in front of a
+plugin, exports of a large capture.
 
     bench/trace_costs.py BUILD [--jax PYTHON] [--spans 1000000] [--rounds 5]      prints Markdown
 
-BUILD holds hloscope, the plugin, the tracer, bench/. LTTng-UST is measured where bench_lttng was built (Debian's liblttng-ust-dev) and lttng-tools are
-installed; a call and `tiny` under JAX where PYTHON has JAX. Everything that is compared takes turns; times are processor time unless said.
+BUILD holds hloscope, the plugin, the tracer, bench/. LTTng-UST is measured where bench_lttng was
+built (Debian's liblttng-ust-dev) and lttng-tools are installed; a call and `tiny` under JAX where
+PYTHON has JAX. Everything that is compared takes turns; times are processor time unless said.
 """
+
 import argparse
 import os
 import pathlib
@@ -21,14 +24,20 @@ FIGURE = re.compile(r"^(.*?)\s+([\d.]+)\s+\(([\d.]+) \.\. ([\d.]+)\) (\w+)$")
 
 
 def figures(text):
-    return {m[1].strip(): (float(m[2]), float(m[3]), float(m[4]), m[5]) for m in map(FIGURE.match, text.splitlines()) if m}
+    return {
+        m[1].strip(): (float(m[2]), float(m[3]), float(m[4]), m[5])
+        for m in map(FIGURE.match, text.splitlines())
+        if m
+    }
 
 
 def run(command, **options):
-    return subprocess.run([str(c) for c in command], capture_output=True, text=True, check=True, **options).stdout
+    return subprocess.run(
+        [str(c) for c in command], capture_output=True, text=True, check=True, **options
+    ).stdout
 
 
-# ---- the recorder -------------------------------------------------------------------------------------------------------------------
+# ---- the recorder --------------------------------------------------------------------------------
 
 
 class Lttng:
@@ -38,17 +47,28 @@ class Lttng:
         self.program, self.daemon = program, None
         self.environment = dict(os.environ, LTTNG_HOME=str(scratch), HOME=str(scratch))
         if subprocess.run(["lttng", "list"], capture_output=True, env=self.environment).returncode:
-            self.daemon = subprocess.Popen(["lttng-sessiond"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=self.environment)
+            self.daemon = subprocess.Popen(
+                ["lttng-sessiond"],
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                env=self.environment,
+            )
             time.sleep(2)
-        for command in (["create", "hloscope-bench", f"--output={scratch}/lttng"], ["enable-channel", "-u", "big", "--num-subbuf=4", "--subbuf-size=16M"],
-                        ["enable-event", "-u", "-c", "big", "hloscope_bench:*"], ["start"]):
+        for command in (
+            ["create", "hloscope-bench", f"--output={scratch}/lttng"],
+            ["enable-channel", "-u", "big", "--num-subbuf=4", "--subbuf-size=16M"],
+            ["enable-event", "-u", "-c", "big", "hloscope_bench:*"],
+            ["start"],
+        ):
             run(["lttng", *command], env=self.environment)
 
     def measure(self):
         return figures(run([self.program], env=self.environment))
 
     def close(self):
-        subprocess.run(["lttng", "destroy", "hloscope-bench"], capture_output=True, env=self.environment)
+        subprocess.run(
+            ["lttng", "destroy", "hloscope-bench"], capture_output=True, env=self.environment
+        )
         if self.daemon:
             self.daemon.terminate()
             self.daemon.wait()
@@ -70,27 +90,44 @@ def recorder(build, rounds, scratch):
     if lttng:
         lttng.close()
     for name, medians in samples.items():
-        print(f"| {name} | {statistics.median(medians):.1f} | {min(medians):.1f} | {max(medians):.1f} |")
+        print(
+            f"| {name} | {statistics.median(medians):.1f} | {min(medians):.1f} |"
+            f" {max(medians):.1f} |"
+        )
     if not lttng:
         print("\nLTTng-UST was not there.")
 
 
-# ---- the tracer ---------------------------------------------------------------------------------------------------------------------
+# ---- the tracer ----------------------------------------------------------------------------------
 
 
 def tracer(build, rounds, scratch):
-    print("\n### One PJRT call through the tracer\n\n| call | straight ns | traced ns | added ns | 10 to 90 % of the batches |\n|---|---|---|---|---|")
+    print(
+        "\n### One PJRT call through the tracer\n\n| call | straight ns | traced ns | added ns | 10"
+        " to 90 % of the batches |\n|---|---|---|---|---|"
+    )
     samples = {}
     for _ in range(rounds):
-        for line in run([build / "bench/bench_tracer_calls", build / "libhloscope_cpu_pjrt.so", build / "libhloscope_pjrt_tracer.so"]).splitlines():
-            name, *numbers = re.match(r"^(.*?)\s+([\d.]+)\s+([\d.]+)\s+added\s+([-\d.]+)\s+\(([-\d.]+) \.\. ([-\d.]+)\) ns$", line).groups()
+        for line in run(
+            [
+                build / "bench/bench_tracer_calls",
+                build / "libhloscope_cpu_pjrt.so",
+                build / "libhloscope_pjrt_tracer.so",
+            ]
+        ).splitlines():
+            name, *numbers = re.match(
+                r"^(.*?)\s+([\d.]+)\s+([\d.]+)\s+added\s+([-\d.]+)\s+\(([-\d.]+) \.\."
+                r" ([-\d.]+)\) ns$",
+                line,
+            ).groups()
             samples.setdefault(name, []).append([float(n) for n in numbers])
     for name, rows in samples.items():
         plain, traced, added, low, high = (statistics.median(column) for column in zip(*rows))
         print(f"| {name} | {plain:.0f} | {traced:.0f} | {added:.0f} | {low:.0f} to {high:.0f} |")
 
 
-# A tiny jitted function. Traced, batches with recording on and off take turns in the same process: what differs is the tracer alone.
+# A tiny jitted function. Traced, batches with recording on and off take turns in the same process:
+# what differs is the tracer alone.
 TINY = """
 import os, statistics, subprocess, sys, time, jax
 import jax.numpy as jnp
@@ -117,27 +154,54 @@ print(statistics.median(on), statistics.median(off), statistics.median(a / b for
 
 
 def jax(build, python, rounds, scratch):
-    print("\n### A jitted function of a few microseconds under JAX on the built-in device\n\n| | µs a call |\n|---|---|")
+    print(
+        "\n### A jitted function of a few microseconds under JAX on the built-in device\n\n| | µs a"
+        " call |\n|---|---|"
+    )
     root = pathlib.Path(__file__).resolve().parent.parent / "python"
-    environment = dict(os.environ, PYTHONPATH=str(root), HLOSCOPE_LIBRARY_DIR=str(build), JAX_PLATFORMS="hloscope")
+    environment = dict(
+        os.environ, PYTHONPATH=str(root), HLOSCOPE_LIBRARY_DIR=str(build), JAX_PLATFORMS="hloscope"
+    )
     samples = {"alone": [], "traced": [], "traced, recording paused": [], "ratio": []}
     for _ in range(rounds):
         samples["alone"].append(float(run([python, "-c", TINY], env=environment).split()[-3]))
-        on, off, ratio = run([build / "hloscope", "trace", "--no-summary", "-o", f"{scratch}/tiny.hsc", "--", python, "-c", TINY, build / "hloscope"], env=environment).split()[-3:]
+        on, off, ratio = run(
+            [
+                build / "hloscope",
+                "trace",
+                "--no-summary",
+                "-o",
+                f"{scratch}/tiny.hsc",
+                "--",
+                python,
+                "-c",
+                TINY,
+                build / "hloscope",
+            ],
+            env=environment,
+        ).split()[-3:]
         for name, value in (("traced", on), ("traced, recording paused", off), ("ratio", ratio)):
             samples[name].append(float(value))
     ratios = samples.pop("ratio")
     for name, values in samples.items():
-        print(f"| {name} | {statistics.median(values):.2f} ({min(values):.2f} .. {max(values):.2f}) |")
-    print(f"\nRecording adds {100 * (statistics.median(ratios) - 1):.1f} % ({100 * (min(ratios) - 1):.1f} to {100 * (max(ratios) - 1):.1f}): batches that take turns in one process.")
+        print(
+            f"| {name} | {statistics.median(values):.2f} ({min(values):.2f} .. {max(values):.2f}) |"
+        )
+    print(
+        f"\nRecording adds {100 * (statistics.median(ratios) - 1):.1f} %"
+        f" ({100 * (min(ratios) - 1):.1f} to {100 * (max(ratios) - 1):.1f}): batches that take"
+        " turns in one process."
+    )
 
 
-# ---- exports ------------------------------------------------------------------------------------------------------------------------
+# ---- exports -------------------------------------------------------------------------------------
 
 
 def measured(command):
     start = time.monotonic()
-    child = subprocess.Popen([str(c) for c in command], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    child = subprocess.Popen(
+        [str(c) for c in command], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
     _, status, usage = os.wait4(child.pid, 0)
     child.returncode = os.waitstatus_to_exitcode(status)
     if child.returncode:
@@ -149,16 +213,35 @@ def exports(build, spans, rounds, scratch):
     capture = scratch / "big.hsc"
     run([build / "bench/bench_trace", "make", capture, spans])
     size = sum(f.stat().st_blocks * 512 for f in capture.iterdir()) / 1e6
-    print(f"\n### A capture of {spans:,} spans ({size:.0f} MB)\n\n| what | CPU s | wall s, best | peak MiB | of the capture |\n|---|---|---|---|---|")
-    cases = {f"export --to={form}": [build / "hloscope", "export", capture, f"--to={form}", "-o", scratch / f"big.{form}"] for form in ("chrome", "parquet", "perfetto", "csv")}
-    cases |= {f"tables {view}": [build / "hloscope", "tables", capture, view, "--format=json"] for view in ("summary", "executions", "operators")}
+    print(
+        f"\n### A capture of {spans:,} spans ({size:.0f} MB)\n\n| what | CPU s | wall s, best |"
+        " peak MiB | of the capture |\n|---|---|---|---|---|"
+    )
+    cases = {
+        f"export --to={form}": [
+            build / "hloscope",
+            "export",
+            capture,
+            f"--to={form}",
+            "-o",
+            scratch / f"big.{form}",
+        ]
+        for form in ("chrome", "parquet", "perfetto", "csv")
+    }
+    cases |= {
+        f"tables {view}": [build / "hloscope", "tables", capture, view, "--format=json"]
+        for view in ("summary", "executions", "operators")
+    }
     samples = {name: [] for name in cases}
     for _ in range(rounds):
         for name, command in cases.items():
             samples[name].append(measured(command))
     for name, rows in samples.items():
         peak = max(r[2] for r in rows)
-        print(f"| {name} | {min(r[1] for r in rows):.2f} | {min(r[0] for r in rows):.2f} | {peak:.0f} | {peak * 1.048576 / size:.1f}x |")
+        print(
+            f"| {name} | {min(r[1] for r in rows):.2f} | {min(r[0] for r in rows):.2f} | {peak:.0f}"
+            f" | {peak * 1.048576 / size:.1f}x |"
+        )
 
 
 def main():
@@ -170,7 +253,10 @@ def main():
     parser.add_argument("--only", default="recorder,tracer,jax,exports")
     options = parser.parse_args()
     build, only = options.build.resolve(), options.only.split(",")
-    print(f"load {os.getloadavg()[0]:.1f} at the start, {os.cpu_count()} cores, {options.rounds} rounds\n")
+    print(
+        f"load {os.getloadavg()[0]:.1f} at the start, {os.cpu_count()} cores, {options.rounds}"
+        " rounds\n"
+    )
     with tempfile.TemporaryDirectory(prefix="hloscope-bench-") as directory:
         scratch = pathlib.Path(directory)
         if "recorder" in only:

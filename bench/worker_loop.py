@@ -1,4 +1,6 @@
-"""What the workers of the benchmarks have in common: one JSON job per line on standard input, one JSON answer per line on standard output."""
+"""What the workers of the benchmarks have in common: one JSON job per line on standard input, one
+JSON answer per line on standard output."""
+
 import json
 import sys
 
@@ -8,6 +10,6 @@ def serve(answer):
     for line in sys.stdin:
         try:
             reply = {"ok": True, **answer(json.loads(line))}
-        except Exception as error:    # the asker decides what a failed program means
+        except Exception as error:  # the asker decides what a failed program means
             reply = {"ok": False, "message": f"{type(error).__name__}: {error}"[:2000]}
         print(json.dumps(reply), flush=True)

@@ -1,13 +1,19 @@
-"""XLA:CPU through JAX, in a process of its own: one JSON job per line on standard input, one JSON answer per line on standard output.
+"""XLA:CPU through JAX, in a process of its own: one JSON job per line on standard input, one JSON
+answer per line on standard output.
 
   {"do": "hello"}                                        -> versions and threads
-  {"do": "compile", "program": "tiny_scan"}              -> {"seconds": one compilation, nothing cached}
-  {"do": "run", "program": "tiny_scan", "count": n}      -> {"seconds": [n samples], "through": how}; "direct": true leaves JAX's own dispatch out
+  {"do": "compile", "program": "tiny_scan"}              -> {"seconds": one compilation, nothing
+                                                         cached}
+  {"do": "run", "program": "tiny_scan", "count": n}      -> {"seconds": [n samples], "through":
+                                                         how}; "direct": true leaves JAX's own
+                                                         dispatch out
   {"do": "forget", "program": "tiny_scan"}               -> frees what the program holds
 
-A sample is one execution of the program's pattern with a sync at its end (after each of the three for `dependent`, which feeds each
-run with the last one's result). The timed loops are here, not in the process that asks.
+A sample is one execution of the program's pattern with a sync at its end (after each of the three
+for `dependent`, which feeds each run with the last one's result). The timed loops are here, not in
+the process that asks.
 """
+
 import pathlib
 import sys
 import time
@@ -31,8 +37,13 @@ class Held:
 
     def __init__(self, program):
         self.program = program
-        leaves = [jax.device_put(inputs.fill(leaf.shape, np.dtype(leaf.dtype), index, SEED)) for index, (_, _, leaf) in enumerate(program.leaves())]
-        self.arguments = jax.tree.unflatten(jax.tree.structure(tuple(argument.tree for argument in program.arguments)), leaves)
+        leaves = [
+            jax.device_put(inputs.fill(leaf.shape, np.dtype(leaf.dtype), index, SEED))
+            for index, (_, _, leaf) in enumerate(program.leaves())
+        ]
+        self.arguments = jax.tree.unflatten(
+            jax.tree.structure(tuple(argument.tree for argument in program.arguments)), leaves
+        )
         self.leaves = leaves
         self.compiled = None
 
@@ -58,7 +69,11 @@ class Held:
 
     def run_direct(self, count):
         """The same through jaxlib's executable: what JAX's dispatch in Python costs is left out."""
-        execute, leaves, runs = self.compiled.runtime_executable().execute_sharded, self.leaves, self.program.runs
+        execute, leaves, runs = (
+            self.compiled.runtime_executable().execute_sharded,
+            self.leaves,
+            self.program.runs,
+        )
         samples = []
         for _ in range(count):
             given = leaves
@@ -78,7 +93,12 @@ def main():
 
     def answer(job):
         if job["do"] == "hello":
-            return {"name": "XLA:CPU", "jax": jax.__version__, "jaxlib": jaxlib.__version__, "numpy": np.__version__}
+            return {
+                "name": "XLA:CPU",
+                "jax": jax.__version__,
+                "jaxlib": jaxlib.__version__,
+                "numpy": np.__version__,
+            }
         name = job["program"]
         if job["do"] == "forget":
             held.pop(name, None)
@@ -91,7 +111,12 @@ def main():
             held[name].compile()
         if job["do"] == "run":
             direct = job.get("direct", False)
-            return {"seconds": held[name].run_direct(job["count"]) if direct else held[name].run(job["count"]), "through": "jaxlib" if direct else "jax"}
+            return {
+                "seconds": (
+                    held[name].run_direct(job["count"]) if direct else held[name].run(job["count"])
+                ),
+                "through": "jaxlib" if direct else "jax",
+            }
         raise ValueError(f"unknown job {job['do']}")
 
     worker_loop.serve(answer)

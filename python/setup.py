@@ -1,4 +1,6 @@
-"""Puts the built-in device's shared libraries and the program into the wheel, with the data that it reads; builds them first where they are missing."""
+"""Puts the built-in device's shared libraries and the program into the wheel, with the data that it
+reads; builds them first where they are missing."""
+
 import pathlib
 import shutil
 import subprocess
@@ -29,8 +31,11 @@ class BuildWithLibraries(build_py):
             shutil.copy2(find_or_build(name), target / name)
         version = (HERE.parent / "VERSION").read_text().strip()
         (target.parent / "_version.py").write_text(f'version = "{version}"\n')
-        # Python runs the lines of .pth files when it starts: HLOSCOPE_OUTPUT_PATH by itself records.
-        shutil.copy2(HERE / "hloscope-record.pth", pathlib.Path(self.build_lib) / "hloscope-record.pth")
+        # Python runs the lines of .pth files when it starts: HLOSCOPE_OUTPUT_PATH by itself
+        # records.
+        shutil.copy2(
+            HERE / "hloscope-record.pth", pathlib.Path(self.build_lib) / "hloscope-record.pth"
+        )
         for name in DATA:
             shutil.copytree(HERE.parent / name, target.parent / name, dirs_exist_ok=True)
 

@@ -3,13 +3,17 @@
 
     tools/check_claims.py                 every claim of docs/claims.tsv whose needs are met here
     tools/check_claims.py --only ID,...   these
-    tools/check_claims.py --cheap         those that need nothing and take seconds: part of `make test` (TAP)
+    tools/check_claims.py --cheap         those that need nothing and take seconds: part of `make
+                                          test` (TAP)
     tools/check_claims.py --page          writes docs/claims.md from the table
-    ... | tools/check_claims.py --ratio run|compile      the mean ratio that a benchmark printed, for the table's commands
+    ... | tools/check_claims.py --ratio run|compile      the mean ratio that a benchmark printed,
+                                                         for the table's commands
 
-A claim holds while its figure keeps the limit; a figure that has become better is printed beside the old one. The exit code is 1 when one
-does not hold. What a claim needs: jax and xla-cpu (HLOSCOPE_PYTHON), minutes, quiet (a machine that does nothing else: only with --quiet).
+A claim holds while its figure keeps the limit; a figure that has become better is printed beside
+the old one. The exit code is 1 when one does not hold. What a claim needs: jax and xla-cpu
+(HLOSCOPE_PYTHON), minutes, quiet (a machine that does nothing else: only with --quiet).
 """
+
 import argparse
 import os
 import pathlib
@@ -37,12 +41,29 @@ def sentence(claim) -> str:
 
 
 def page() -> str:
-    out = ["# Claims", "", "What hloscope says of itself, and the command that shows it. `make check-claims` measures each figure again and names those that no",
-           "longer hold; the details are in [BENCHMARKS.md](BENCHMARKS.md), [ZOO.md](ZOO.md), [conform.md](conform.md) and [blame.md](blame.md).", "",
-           "<!-- written by tools/check_claims.py --page from claims.tsv -->", "", "| claim | measured | holds while | command |", "|---|---|---|---|"]
+    out = [
+        "# Claims",
+        "",
+        (
+            "What hloscope says of itself, and the command that shows it. `make check-claims`"
+            " measures each figure again and names those that no"
+        ),
+        (
+            "longer hold; the details are in [BENCHMARKS.md](BENCHMARKS.md), [ZOO.md](ZOO.md),"
+            " [conform.md](conform.md) and [blame.md](blame.md)."
+        ),
+        "",
+        "<!-- written by tools/check_claims.py --page from claims.tsv -->",
+        "",
+        "| claim | measured | holds while | command |",
+        "|---|---|---|---|",
+    ]
     for claim in claims():
         command = claim["command"].split(" | python3 ")[0].split(" 2>&1")[0].replace("|", "\\|")
-        out.append(f"| {sentence(claim)} | {claim['how'] or 'counted'} | {claim['limit'].replace('<=', '≤ ').replace('>=', '≥ ')} | `{command}` |")
+        out.append(
+            f"| {sentence(claim)} | {claim['how'] or 'counted'} |"
+            f" {claim['limit'].replace('<=', '≤ ').replace('>=', '≥ ')} | `{command}` |"
+        )
     return "\n".join(out) + "\n"
 
 
@@ -55,7 +76,12 @@ def lacking(needs: str, options) -> str | None:
     for need in needs.split():
         if need in ("jax", "xla-cpu"):
             python = os.environ.get("HLOSCOPE_PYTHON", "")
-            if not python or subprocess.run([python, "-c", "import jax"], stderr=subprocess.DEVNULL, check=False).returncode:
+            if (
+                not python
+                or subprocess.run(
+                    [python, "-c", "import jax"], stderr=subprocess.DEVNULL, check=False
+                ).returncode
+            ):
                 return "HLOSCOPE_PYTHON names no Python with JAX"
         if need == "minutes" and options.cheap:
             return "takes minutes"
@@ -79,16 +105,27 @@ def check(claim, options) -> tuple[str, str]:
     lacks = lacking(claim["needs"], options)
     if lacks:
         return "skip", lacks
-    done = subprocess.run(["bash", "-o", "pipefail", "-c", claim["command"]], cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False)
+    done = subprocess.run(
+        ["bash", "-o", "pipefail", "-c", claim["command"]],
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        check=False,
+    )
     numbers = re.findall(r"-?[0-9]+(?:[.][0-9]+)?", done.stdout)
     if not numbers:
         return "no", f"the command printed no number: {(done.stderr or done.stdout).strip()[-200:]}"
     value = float(numbers[-1])
-    return ("yes" if holds(claim["limit"], value) else "no"), f"{numbers[-1]} {claim['unit']} (was {claim['figure']}, limit {claim['limit']})"
+    return (
+        "yes" if holds(claim["limit"], value) else "no"
+    ), f"{numbers[-1]} {claim['unit']} (was {claim['figure']}, limit {claim['limit']})"
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--only", default="")
     parser.add_argument("--cheap", action="store_true")
     parser.add_argument("--quiet", action="store_true", help="the machine does nothing else")
@@ -106,12 +143,18 @@ def main() -> int:
     for number, claim in enumerate(chosen, 1):
         state, text = check(claim, options)
         failed += state == "no"
-        words = {"yes": f"ok {number} - {claim['id']}: {text}", "no": f"not ok {number} - {claim['id']}: {sentence(claim)}: no longer: {text}",
-                 "skip": f"ok {number} - {claim['id']} # SKIP {text}"}
+        words = {
+            "yes": f"ok {number} - {claim['id']}: {text}",
+            "no": f"not ok {number} - {claim['id']}: {sentence(claim)}: no longer: {text}",
+            "skip": f"ok {number} - {claim['id']} # SKIP {text}",
+        }
         print(words[state], flush=True)
     current = PAGE.exists() and PAGE.read_text(encoding="utf-8") == page()
     failed += not current
-    print(f"{'ok' if current else 'not ok'} {len(chosen) + 1} - docs/claims.md is written from the table (tools/check_claims.py --page)")
+    print(
+        f"{'ok' if current else 'not ok'} {len(chosen) + 1} - docs/claims.md is written from the"
+        " table (tools/check_claims.py --page)"
+    )
     return 1 if failed else 0
 
 

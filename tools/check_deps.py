@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
 """Checks that folders of src/ include only what they may, and that file names are unique.
 
-A folder may use itself, what its row below names, and what those may use. Inside a folder with rooms (subfolders) the same holds
-of the rooms: ROOMS says which rooms of the same folder a room may include. From another folder only public headers may be included:
-not *_internal.h. Names of source files are unique in the tree, so that a name in a log or a stack trace needs no path.
+A folder may use itself, what its row below names, and what those may use. Inside a folder with
+rooms (subfolders) the same holds of the rooms: ROOMS says which rooms of the same folder a room may
+include. From another folder only public headers may be included: not *_internal.h. Names of source
+files are unique in the tree, so that a name in a log or a stack trace needs no path.
 """
+
 import pathlib
 import re
 import sys
@@ -29,7 +31,18 @@ MAY_USE = {
     "worker": ["pjrt", "formats", "transform", "stats"],
     "lab": ["worker", "stats", "pjrt", "views", "formats", "transform", "report"],
     "doctor": ["base", "pjrt", "report"],
-    "cli": ["lab", "doctor", "report", "passes", "cpu", "plugin", "views", "pjrt", "transform", "formats"],
+    "cli": [
+        "lab",
+        "doctor",
+        "report",
+        "passes",
+        "cpu",
+        "plugin",
+        "views",
+        "pjrt",
+        "transform",
+        "formats",
+    ],
 }
 # folder: room: the other rooms of that folder that it may include; "." is the folder itself
 ROOMS = {
@@ -42,13 +55,7 @@ ROOMS = {
         "parquet": ["core", "files"],
         "process": ["core"],
     },
-    "hlo": {
-        "ir": [],
-        "infer": ["ir"],
-        "eval": ["ir"],
-        "print": ["ir"],
-        "cost": ["ir"],
-    },
+    "hlo": {"ir": [], "infer": ["ir"], "eval": ["ir"], "print": ["ir"], "cost": ["ir"]},
     "formats": {
         ".": ["common", "mlir"],
         "common": [],
@@ -79,7 +86,15 @@ ROOMS = {
         "plan": ["core"],
         "emit": ["core", "kernels/vmath"],
         "jit": ["core", "emit", "kernels/vmath"],
-        "thunks": ["core", "emit", "jit", "kernels/conv", "kernels/fft", "kernels/gemm", "kernels/move"],
+        "thunks": [
+            "core",
+            "emit",
+            "jit",
+            "kernels/conv",
+            "kernels/fft",
+            "kernels/gemm",
+            "kernels/move",
+        ],
         "tune": ["core", "kernels/conv", "kernels/gemm", "kernels/move", "thunks"],
         "compile": ["core", "jit", "plan", "thunks", "tune"],
         "serial": ["core", "jit", "thunks"],
@@ -136,7 +151,10 @@ def room_problem(folder: str, source: pathlib.PurePath, target: str) -> str:
         return f"room {folder}/{room} has no row in ROOMS of tools/check_deps.py"
     if used == room or used in ROOMS[folder][room]:
         return ""
-    return f"room {folder}/{room} may include {', '.join(ROOMS[folder][room]) or 'nothing of the other rooms'}, not {target}"
+    return (
+        f"room {folder}/{room} may include"
+        f" {', '.join(ROOMS[folder][room]) or 'nothing of the other rooms'}, not {target}"
+    )
 
 
 def problems() -> list[str]:
@@ -174,7 +192,9 @@ def problems() -> list[str]:
                 found.append(f"{where}: no such folder in src/")
             elif (folder, used) in ONLY:
                 if target not in ONLY[folder, used]:
-                    found.append(f"{where}: of {used}/ only {', '.join(sorted(ONLY[folder, used]))}")
+                    found.append(
+                        f"{where}: of {used}/ only {', '.join(sorted(ONLY[folder, used]))}"
+                    )
             elif used not in closure(folder):
                 found.append(f"{where}: it may use {', '.join(sorted(closure(folder) - {folder}))}")
             elif target.endswith("_internal.h"):

@@ -1,11 +1,14 @@
 #!/usr/bin/env python3
-"""Does what docs/howto says on a scratch copy of the tree, so that a checklist that has gone stale fails (TAP on stdout).
+"""Does what docs/howto says on a scratch copy of the tree, so that a checklist that has gone stale
+fails (TAP on stdout).
 
     tools/check_howto.py            takes about half a minute: the copy is built
 
-add-a-command.md: a row, a file, a page and a golden case make a command.   add-a-fuzz-target.md: a file, a corpus and a row make a target.
-add-an-op.md: a row makes an operation that is read, printed and refused by name, the op coverage test says what it lacks, and no fingerprint changes.
+add-a-command.md: a row, a file, a page and a golden case make a command.   add-a-fuzz-target.md: a
+file, a corpus and a row make a target. add-an-op.md: a row makes an operation that is read, printed
+and refused by name, the op coverage test says what it lacks, and no fingerprint changes.
 """
+
 import pathlib
 import re
 import shutil
@@ -70,7 +73,13 @@ class Scratch:
         self.root = folder / "hloscope"
         self.number = 0
         self.failed = 0
-        files = subprocess.run(["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"], cwd=ROOT, check=True, capture_output=True, text=True).stdout.split("\0")
+        files = subprocess.run(
+            ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+            cwd=ROOT,
+            check=True,
+            capture_output=True,
+            text=True,
+        ).stdout.split("\0")
         for name in files:
             source = ROOT / name
             if not name or not source.is_file():
@@ -92,14 +101,22 @@ class Scratch:
 
     def check(self, rule: str, command: list[str], pattern: str = "", code: int = 0) -> None:
         """The command ends with the code, and what it prints matches."""
-        done = subprocess.run(["sh", "-c", '"$0" "$@" 2>&1', *command], cwd=self.root, capture_output=True, text=True, check=False)
+        done = subprocess.run(
+            ["sh", "-c", '"$0" "$@" 2>&1', *command],
+            cwd=self.root,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
         output = done.stdout + done.stderr
         good = done.returncode == code and re.search(pattern, output)
         self.number += 1
         self.failed += not good
         print(f"{'ok' if good else 'not ok'} {self.number} - {rule}", flush=True)
         if not good:
-            print(f"# {' '.join(command)} ended with {done.returncode}; wanted {code} and {pattern!r}")
+            print(
+                f"# {' '.join(command)} ended with {done.returncode}; wanted {code} and {pattern!r}"
+            )
             for line in output.splitlines()[-40:]:
                 print(f"# {line}", flush=True)
 
@@ -111,28 +128,88 @@ def main() -> int:
     print("1..12", flush=True)
     with tempfile.TemporaryDirectory(prefix="hloscope-howto-") as folder:
         tree = Scratch(pathlib.Path(folder))
-        tree.insert("src/cli/commands.def", "// clang-format on", 'COMMAND(greet, HOUSE, TEXT | JSON, "Greets")\n')
+        tree.insert(
+            "src/cli/commands.def",
+            "// clang-format on",
+            'COMMAND(greet, HOUSE, TEXT | JSON, "Greets")\n',
+        )
         tree.write("src/cli/cmd_greet.c", COMMAND)
         tree.write("tests/golden/greet/greets-as-often-as-told/cmd", "greet -n 2 you\n")
         tree.write("tests/fuzz/fuzz_greet.c", FUZZ)
         tree.write("tests/fuzz/corpus/greet/plain", "hello")
         tree.insert("tests/fuzz/meson.build", "}\nif ", "  'greet': [base_dep],\n")
-        tree.insert("src/hlo/ir/ops.def", "OP(ABS,", 'OP(TWICE, "aaa-twice", 1, ELEMENTWISE, none, same, "Twice the operand.")\n')  # before all others
-        tree.write("twice.hlo", "HloModule twice\nENTRY main {\n  x = f32[4] parameter(0)\n  ROOT r = f32[4] aaa-twice(x)\n}\n")
-        tree.check("the_build_finds_a_new_command_by_its_row", ["meson", "setup", "build", "--buildtype=plain", "-Doptimization=0"])
-        tree.check("it_builds", ["ninja", "-C", "build", "hloscope", "tests/fuzz/fuzz_replay_greet"])
+        tree.insert(
+            "src/hlo/ir/ops.def",
+            "OP(ABS,",
+            'OP(TWICE, "aaa-twice", 1, ELEMENTWISE, none, same, "Twice the operand.")\n',
+        )  # before all others
+        tree.write(
+            "twice.hlo",
+            "HloModule twice\nENTRY main {\n  x = f32[4] parameter(0)\n  ROOT r = f32[4]"
+            " aaa-twice(x)\n}\n",
+        )
+        tree.check(
+            "the_build_finds_a_new_command_by_its_row",
+            ["meson", "setup", "build", "--buildtype=plain", "-Doptimization=0"],
+        )
+        tree.check(
+            "it_builds", ["ninja", "-C", "build", "hloscope", "tests/fuzz/fuzz_replay_greet"]
+        )
         tree.check("it_runs", ["build/hloscope", "greet", "you"], "hello you")
-        tree.check("the_missing_page_is_told", ["python3", "tools/command_pages.py", "build/hloscope", "--check"], r"greet\.md: missing", 1)
-        subprocess.run(["python3", "tools/command_pages.py", "build/hloscope"], cwd=tree.root, check=False, capture_output=True)
-        tree.check("the_page_is_made", ["grep", "-e", "--count N", "docs/commands/greet.md"], "how often")
-        tree.check("the_golden_case_is_written", ["python3", "tools/golden.py", "build/hloscope", "--update", "greet"], r"\+hello you")
-        tree.check("the_golden_case_holds", ["python3", "tools/golden.py", "build/hloscope", "greet"], "ok 1 - greet/greets-as-often-as-told")
-        tree.check("an_op_is_read_and_printed_by_its_row", ["build/hloscope", "convert", "twice.hlo", "--to", "hlo"], r"aaa-twice\(")
-        tree.check("the_coverage_test_names_what_an_op_lacks", ["python3", "tools/check_ops.py"], r"aaa-twice: nothing for it in evaluator(.|\n)*aaa-twice: nothing for it in stablehlo", 1)
-        subprocess.run(["python3", "tools/reference_pages.py"], cwd=tree.root, check=False, capture_output=True)
-        tree.check("make_docs_writes_an_op_into_the_reference", ["grep", "aaa-twice", "docs/reference/ops.md"], "Twice the operand")
-        tree.check("a_new_op_changes_no_fingerprint", ["python3", "tools/golden.py", "build/hloscope", "cache/why-neuron-compiled-again"], "ok 1 - ")
-        tree.check("the_corpus_is_replayed", ["build/tests/fuzz/fuzz_replay_greet", "tests/fuzz/corpus/greet"], "ok 1 - plain")
+        tree.check(
+            "the_missing_page_is_told",
+            ["python3", "tools/command_pages.py", "build/hloscope", "--check"],
+            r"greet\.md: missing",
+            1,
+        )
+        subprocess.run(
+            ["python3", "tools/command_pages.py", "build/hloscope"],
+            cwd=tree.root,
+            check=False,
+            capture_output=True,
+        )
+        tree.check(
+            "the_page_is_made", ["grep", "-e", "--count N", "docs/commands/greet.md"], "how often"
+        )
+        tree.check(
+            "the_golden_case_is_written",
+            ["python3", "tools/golden.py", "build/hloscope", "--update", "greet"],
+            r"\+hello you",
+        )
+        tree.check(
+            "the_golden_case_holds",
+            ["python3", "tools/golden.py", "build/hloscope", "greet"],
+            "ok 1 - greet/greets-as-often-as-told",
+        )
+        tree.check(
+            "an_op_is_read_and_printed_by_its_row",
+            ["build/hloscope", "convert", "twice.hlo", "--to", "hlo"],
+            r"aaa-twice\(",
+        )
+        tree.check(
+            "the_coverage_test_names_what_an_op_lacks",
+            ["python3", "tools/check_ops.py"],
+            r"aaa-twice: nothing for it in evaluator(.|\n)*aaa-twice: nothing for it in stablehlo",
+            1,
+        )
+        subprocess.run(
+            ["python3", "tools/reference_pages.py"], cwd=tree.root, check=False, capture_output=True
+        )
+        tree.check(
+            "make_docs_writes_an_op_into_the_reference",
+            ["grep", "aaa-twice", "docs/reference/ops.md"],
+            "Twice the operand",
+        )
+        tree.check(
+            "a_new_op_changes_no_fingerprint",
+            ["python3", "tools/golden.py", "build/hloscope", "cache/why-neuron-compiled-again"],
+            "ok 1 - ",
+        )
+        tree.check(
+            "the_corpus_is_replayed",
+            ["build/tests/fuzz/fuzz_replay_greet", "tests/fuzz/corpus/greet"],
+            "ok 1 - plain",
+        )
         return 1 if tree.failed else 0
 
 

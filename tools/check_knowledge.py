@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
-"""Every page that an entry of knowledge/ refers to has a row in knowledge/references.txt that says when and how it was looked at, and no row is left over.
+"""Every page that an entry of knowledge/ refers to has a row in knowledge/references.txt that says
+when and how it was looked at, and no row is left over.
 
-    tools/check_knowledge.py            exit code 1 and a line for each problem
+tools/check_knowledge.py            exit code 1 and a line for each problem
 """
+
 import datetime
 import pathlib
 import re
@@ -16,7 +18,11 @@ def references():
     """URL -> the first entry that has it."""
     found = {}
     for path in sorted(ROOT.glob("*/*.entry")):
-        section = re.search(r"^== references\n(.*?)(?=^== |\Z)", path.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+        section = re.search(
+            r"^== references\n(.*?)(?=^== |\Z)",
+            path.read_text(encoding="utf-8"),
+            re.MULTILINE | re.DOTALL,
+        )
         for line in section.group(1).splitlines() if section else []:
             if line.startswith("http"):
                 found.setdefault(line.split()[0], path.relative_to(ROOT.parent))
@@ -25,7 +31,9 @@ def references():
 
 def problems():
     wanted, rows = references(), {}
-    for number, line in enumerate((ROOT / "references.txt").read_text(encoding="utf-8").splitlines(), 1):
+    for number, line in enumerate(
+        (ROOT / "references.txt").read_text(encoding="utf-8").splitlines(), 1
+    ):
         if not line or line.startswith("#"):
             continue
         parts = line.split(None, 3)
@@ -46,7 +54,10 @@ def problems():
         yield "knowledge/references.txt: rows are not sorted by URL"
     for url, path in wanted.items():
         if url not in rows:
-            yield f"{path}: {url} has no row in knowledge/references.txt: open it, and say when and what was seen"
+            yield (
+                f"{path}: {url} has no row in knowledge/references.txt: open it, and say when and"
+                " what was seen"
+            )
 
 
 def main():

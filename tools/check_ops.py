@@ -1,12 +1,16 @@
 #!/usr/bin/env python3
-"""Every operation of src/hlo/ir/ops.def has its place wherever operations have one, or a row in tests/op_coverage.txt that says why not; no row is left over.
+"""Every operation of src/hlo/ir/ops.def has its place wherever operations have one, or a row in
+tests/op_coverage.txt that says why not; no row is left over.
 
     tools/check_ops.py            exit code 1 and a line for each problem
     tools/check_ops.py --list     what is missing where, as rows of that file
 
-Places: `evaluator` src/hlo/eval; `device` an emitter, a thunk or a pass of the built-in device; `stablehlo` the tables of src/formats/stablehlo; `cost`
-what XLA counts for it (tests/conformance/hlo/costs.txt; elementwise ones have the default rule); `values` a case of tests/conformance/ops or a unit test.
+Places: `evaluator` src/hlo/eval; `device` an emitter, a thunk or a pass of the built-in device;
+`stablehlo` the tables of src/formats/stablehlo; `cost` what XLA counts for it
+(tests/conformance/hlo/costs.txt; elementwise ones have the default rule); `values` a case of
+tests/conformance/ops or a unit test.
 """
+
 import gzip
 import pathlib
 import re
@@ -19,7 +23,12 @@ PLACES = {
     "device": ("src/cpu/**/*.c", "src/cpu/**/*.def", "src/cpu/**/*.h", "src/passes/**/*.c"),
     "stablehlo": ("src/formats/stablehlo/*",),
     "cost": ("tests/conformance/hlo/costs.txt",),
-    "values": ("tests/conformance/ops/*.gz", "tests/unit/*.c", "tests/unit/*.h", "tests/unit/*.def"),
+    "values": (
+        "tests/conformance/ops/*.gz",
+        "tests/unit/*.c",
+        "tests/unit/*.h",
+        "tests/unit/*.def",
+    ),
 }
 
 
@@ -30,14 +39,28 @@ def read(path: pathlib.Path) -> str:
 
 
 def missing() -> list[tuple[str, str]]:
-    rows = re.findall(r'^OP\((\w+),\s*"([^"]+)",\s*\w+,\s*([\w|]+)', read(ROOT / "src/hlo/ir/ops.def"), re.MULTILINE)
+    rows = re.findall(
+        r'^OP\((\w+),\s*"([^"]+)",\s*\w+,\s*([\w|]+)',
+        read(ROOT / "src/hlo/ir/ops.def"),
+        re.MULTILINE,
+    )
     found = []
     for place, patterns in PLACES.items():
-        text = "\n".join(read(path) for pattern in patterns for path in sorted(ROOT.glob(pattern)) if path.is_file())
+        text = "\n".join(
+            read(path)
+            for pattern in patterns
+            for path in sorted(ROOT.glob(pattern))
+            if path.is_file()
+        )
         names = set(re.findall(r"\b[A-Z][A-Z0-9_]+\b", text.replace("HSC_OP_", " ")))
         called = set(re.findall(r"([a-z][a-z0-9-]*)\(", text))
         for name, op, traits in rows:
-            has_default = place == "cost" and "ELEMENTWISE" in traits or place == "device" and "ALIAS" in traits
+            has_default = (
+                place == "cost"
+                and "ELEMENTWISE" in traits
+                or place == "device"
+                and "ALIAS" in traits
+            )
             if not has_default and name not in names and op not in called and f'"{op}"' not in text:
                 found.append((op, place))
     return found
@@ -56,11 +79,23 @@ def main() -> int:
             continue
         parts = line.split(None, 2)
         if len(parts) < 3 or parts[1] not in PLACES:
-            problems.append(f"tests/op_coverage.txt:{number}: a row is an operation, one of {', '.join(PLACES)}, and the reason")
+            problems.append(
+                f"tests/op_coverage.txt:{number}: a row is an operation, one of"
+                f" {', '.join(PLACES)}, and the reason"
+            )
             continue
         excused[(parts[0], parts[1])] = number
-    problems += [f"{op}: nothing for it in {place} ({', '.join(PLACES[place])}); build it, or say in tests/op_coverage.txt why not" for op, place in gaps if (op, place) not in excused]
-    problems += [f"tests/op_coverage.txt:{number}: {op} has its place in {place} now" for (op, place), number in excused.items() if (op, place) not in gaps]
+    problems += [
+        f"{op}: nothing for it in {place} ({', '.join(PLACES[place])}); build it, or say in"
+        " tests/op_coverage.txt why not"
+        for op, place in gaps
+        if (op, place) not in excused
+    ]
+    problems += [
+        f"tests/op_coverage.txt:{number}: {op} has its place in {place} now"
+        for (op, place), number in excused.items()
+        if (op, place) not in gaps
+    ]
     for problem in problems:
         print(problem, file=sys.stderr)
     if not problems:

@@ -3,15 +3,33 @@
 
     tools/check_schema.py SCHEMA.json [DOCUMENT.json]...       `-` is standard input
 
-Knows the part of JSON Schema 2020-12 that docs/schemas/README.md names, and refuses a schema that uses more, so that no rule is passed over.
+Knows the part of JSON Schema 2020-12 that docs/schemas/README.md names, and refuses a schema that
+uses more, so that no rule is passed over.
 """
+
 import json
 import pathlib
 import re
 import sys
 
-KNOWN = {"type", "properties", "required", "items", "enum", "const", "anyOf", "additionalProperties", "minItems", "minimum", "pattern", "$ref",
-         "$schema", "title", "description", "examples"}
+KNOWN = {
+    "type",
+    "properties",
+    "required",
+    "items",
+    "enum",
+    "const",
+    "anyOf",
+    "additionalProperties",
+    "minItems",
+    "minimum",
+    "pattern",
+    "$ref",
+    "$schema",
+    "title",
+    "description",
+    "examples",
+}
 TYPES = {
     "object": lambda value: isinstance(value, dict),
     "array": lambda value: isinstance(value, list),
@@ -30,14 +48,19 @@ def load(path: pathlib.Path) -> dict:
 def violations(value: object, schema: dict, folder: pathlib.Path, where: str = "$") -> list[str]:
     unknown = set(schema) - KNOWN
     if unknown:
-        raise SystemExit(f"the schema uses {', '.join(sorted(unknown))}, which tools/check_schema.py does not know")
+        raise SystemExit(
+            f"the schema uses {', '.join(sorted(unknown))}, which tools/check_schema.py does not"
+            " know"
+        )
     found = []
     if "$ref" in schema:
         found += violations(value, load(folder / schema["$ref"]), folder, where)
     if "type" in schema:
         names = [schema["type"]] if isinstance(schema["type"], str) else schema["type"]
         if not any(TYPES[name](value) for name in names):
-            return found + [f"{where}: {json.dumps(value)[:60]} is not of type {' or '.join(names)}"]
+            return found + [
+                f"{where}: {json.dumps(value)[:60]} is not of type {' or '.join(names)}"
+            ]
     if "const" in schema and value != schema["const"]:
         found.append(f"{where}: {json.dumps(value)[:60]} is not {json.dumps(schema['const'])}")
     if "enum" in schema and value not in schema["enum"]:
@@ -45,7 +68,10 @@ def violations(value: object, schema: dict, folder: pathlib.Path, where: str = "
     if "anyOf" in schema:
         choices = [violations(value, choice, folder, where) for choice in schema["anyOf"]]
         if all(choices):
-            found.append(f"{where}: fits none of {len(choices)} choices: " + "; ".join(choice[0] for choice in choices))
+            found.append(
+                f"{where}: fits none of {len(choices)} choices: "
+                + "; ".join(choice[0] for choice in choices)
+            )
     if "pattern" in schema and isinstance(value, str) and not re.search(schema["pattern"], value):
         found.append(f"{where}: {value!r} does not match {schema['pattern']}")
     if "minimum" in schema and TYPES["number"](value) and value < schema["minimum"]:

@@ -3,9 +3,11 @@
 
     tools/command_pages.py build/hloscope [--check]
 
-Each page has its synopsis and options between two marker lines, made by `hloscope help NAME --format=markdown`; what stands outside of the
-markers is written by hand. A command without a page gets one that has to be completed by hand.
+Each page has its synopsis and options between two marker lines, made by `hloscope help NAME
+--format=markdown`; what stands outside of the markers is written by hand. A command without a page
+gets one that has to be completed by hand.
 """
+
 import difflib
 import os
 import pathlib
@@ -21,7 +23,9 @@ END = "<!-- generated: end -->"
 
 def hloscope(binary: str, *arguments: str) -> str:
     environment = {**os.environ, "LC_ALL": "C"}
-    return subprocess.run([binary, *arguments], check=True, capture_output=True, text=True, env=environment).stdout
+    return subprocess.run(
+        [binary, *arguments], check=True, capture_output=True, text=True, env=environment
+    ).stdout
 
 
 def command_names() -> list[str]:
@@ -34,7 +38,7 @@ def merged(old: str, generated: str, path: pathlib.Path) -> str:
     begin, end = old.find(BEGIN), old.find(END)
     if begin < 0 or end < begin:
         raise SystemExit(f"{path.relative_to(ROOT)}: the markers are missing:\n{BEGIN}\n{END}")
-    return old[:begin] + block + old[end + len(END):]
+    return old[:begin] + block + old[end + len(END) :]
 
 
 def main() -> int:
@@ -42,7 +46,10 @@ def main() -> int:
     check = "--check" in sys.argv[2:]
     pages = {PAGES / "README.md": ("# Commands\n\n", hloscope(binary, "help", "--format=markdown"))}
     for name in command_names():
-        pages[PAGES / f"{name}.md"] = (f"# hloscope {name}\n\n", hloscope(binary, "help", name, "--format=markdown"))
+        pages[PAGES / f"{name}.md"] = (
+            f"# hloscope {name}\n\n",
+            hloscope(binary, "help", name, "--format=markdown"),
+        )
     bad = 0
     for path, (heading, generated) in pages.items():
         relative = path.relative_to(ROOT)
@@ -55,7 +62,9 @@ def main() -> int:
         if check and new != old:
             bad += 1
             print(f"{relative}: differs from the command's options; `make docs` rewrites it")
-            sys.stdout.writelines(difflib.unified_diff(old.splitlines(True), new.splitlines(True), "page", "options"))
+            sys.stdout.writelines(
+                difflib.unified_diff(old.splitlines(True), new.splitlines(True), "page", "options")
+            )
         elif not check and (new != old or not path.exists()):
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(new, encoding="utf-8")

@@ -3,9 +3,10 @@
 
     tools/deb.py [--build build-deb] [--out dist] [--jobs N]
 
-Builds from the files that git knows, in a folder of its own, by packaging/debian; debian/changelog is made from CHANGELOG.md. Ends with 1 when
-lintian has an error or a warning.
+Builds from the files that git knows, in a folder of its own, by packaging/debian; debian/changelog
+is made from CHANGELOG.md. Ends with 1 when lintian has an error or a warning.
 """
+
 import argparse
 import os
 import pathlib
@@ -22,9 +23,15 @@ def changelog(version: str) -> str:
     part = re.search(rf"^## {re.escape(version)}\n(.*?)(?=^## |\Z)", text, re.M | re.S)
     if not part:
         sys.exit(f"deb: CHANGELOG.md has no part '## {version}'")
-    stamp = subprocess.run(["git", "-C", ROOT, "log", "-1", "--format=%cD"], check=True, capture_output=True, text=True).stdout.strip()
-    maintainer = re.search(r"^Maintainer: (.*)$", (ROOT / "packaging/debian/control").read_text(), re.M)[1]
-    entries = re.sub(r"^- ", "  * ", re.sub(r"^  (?=\S)", "    ", part[1].strip(), flags=re.M), flags=re.M)
+    stamp = subprocess.run(
+        ["git", "-C", ROOT, "log", "-1", "--format=%cD"], check=True, capture_output=True, text=True
+    ).stdout.strip()
+    maintainer = re.search(
+        r"^Maintainer: (.*)$", (ROOT / "packaging/debian/control").read_text(), re.M
+    )[1]
+    entries = re.sub(
+        r"^- ", "  * ", re.sub(r"^  (?=\S)", "    ", part[1].strip(), flags=re.M), flags=re.M
+    )
     lines = []
     for line in entries.splitlines():
         while len(line) > 78:  # Debian's width
@@ -32,11 +39,17 @@ def changelog(version: str) -> str:
             lines.append(line[:at])
             line = "    " + line[at + 1 :]
         lines.append(line)
-    return f"hloscope ({version}) unstable; urgency=medium\n\n" + "\n".join(lines) + f"\n\n -- {maintainer}  {stamp}\n"
+    return (
+        f"hloscope ({version}) unstable; urgency=medium\n\n"
+        + "\n".join(lines)
+        + f"\n\n -- {maintainer}  {stamp}\n"
+    )
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build-deb")
     parser.add_argument("--out", type=pathlib.Path, default=ROOT / "dist")
     parser.add_argument("--jobs", default="")
@@ -45,7 +58,9 @@ def main() -> int:
     source = options.build / f"hloscope-{version}"
     shutil.rmtree(options.build, ignore_errors=True)
     source.mkdir(parents=True)
-    names = subprocess.run(["git", "-C", ROOT, "ls-files", "-z"], check=True, capture_output=True, text=True).stdout.split("\0")
+    names = subprocess.run(
+        ["git", "-C", ROOT, "ls-files", "-z"], check=True, capture_output=True, text=True
+    ).stdout.split("\0")
     for name in filter(None, names):
         if (ROOT / name).is_file():
             (source / name).parent.mkdir(parents=True, exist_ok=True)
@@ -53,10 +68,22 @@ def main() -> int:
     shutil.copytree(ROOT / "packaging" / "debian", source / "debian")
     (source / "debian" / "changelog").write_text(changelog(version), encoding="utf-8")
     jobs = {"NINJA_JOBS": f"-j{options.jobs}"} if options.jobs else {}
-    subprocess.run(["dpkg-buildpackage", "-us", "-uc", "-b"], cwd=source, check=True, env={**os.environ, **jobs})
+    subprocess.run(
+        ["dpkg-buildpackage", "-us", "-uc", "-b"],
+        cwd=source,
+        check=True,
+        env={**os.environ, **jobs},
+    )
     options.out.mkdir(exist_ok=True)
-    made = [shutil.copy2(path, options.out) for path in sorted(options.build.glob("hloscope_*.deb"))]
-    said = subprocess.run(["lintian", "--allow-root", "--suppress-tags", "bad-distribution-in-changes-file", *made], capture_output=True, text=True, check=False)
+    made = [
+        shutil.copy2(path, options.out) for path in sorted(options.build.glob("hloscope_*.deb"))
+    ]
+    said = subprocess.run(
+        ["lintian", "--allow-root", "--suppress-tags", "bad-distribution-in-changes-file", *made],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     print(said.stdout, end="")
     print(" ".join(str(path) for path in made))
     return 1 if re.search(r"^[EW]: ", said.stdout, re.M) else 0

@@ -1,12 +1,15 @@
 #!/usr/bin/env python3
-"""Prints the measures of the house: how dense the pages are, how large the functions, which files need each other in a circle,
-which functions nobody calls.
+"""Prints the measures of the house: how dense the pages are, how large the functions, which files
+need each other in a circle, which functions nobody calls.
 
-    tools/house.py [BUILD]        BUILD (default: build) holds the compiled objects, for circles and unused functions
+    tools/house.py [BUILD]        BUILD (default: build) holds the compiled objects, for circles and
+                                  unused functions
     tools/house.py --check        exit 1 where a measure is worse than its limit
 
-The measures and their limits are the rows of LIMITS. Code lines are neither blank nor comments; tokens are what a C lexer counts.
+The measures and their limits are the rows of LIMITS. Code lines are neither blank nor comments;
+tokens are what a C lexer counts.
 """
+
 import collections
 import pathlib
 import re
@@ -29,8 +32,10 @@ LIMITS = {
     "could be static": ("functions that only their own file calls", 999, False),
 }
 
-TOKEN = re.compile(r'"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'|[A-Za-z_]\w*|\.?\d(?:[eEpP][+-]|[\w.])*|'
-                   r'->|\+\+|--|<<=|>>=|<<|>>|<=|>=|==|!=|&&|\|\||\.\.\.|[-+*/%&|^]=|##|\S')
+TOKEN = re.compile(
+    r'"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'|[A-Za-z_]\w*|\.?\d(?:[eEpP][+-]|[\w.])*|'
+    r"->|\+\+|--|<<=|>>=|<<|>>|<=|>=|==|!=|&&|\|\||\.\.\.|[-+*/%&|^]=|##|\S"
+)
 BRANCH = {"if", "for", "while", "case", "&&", "||", "?"}
 
 
@@ -39,16 +44,19 @@ def sources() -> list[pathlib.Path]:
 
 
 def split_comments(text: str) -> tuple[str, set[int]]:
-    """The text without its comments, and the numbers (from 0) of the lines that hold nothing but a comment."""
+    """The text without its comments, and the numbers (from 0) of the lines that hold nothing but a
+    comment."""
     code, comments, at, line, line_start = [], set(), 0, 0, 0
-    for match in re.finditer(r'"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'|//[^\n]*|/\*.*?\*/', text, re.DOTALL):
+    for match in re.finditer(
+        r'"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'|//[^\n]*|/\*.*?\*/', text, re.DOTALL
+    ):
         piece = match.group(0)
         if piece[0] != "/":
             continue
-        code.append(text[at:match.start()])
+        code.append(text[at : match.start()])
         line += text.count("\n", line_start, match.start())
         line_start = match.start()
-        before = text[text.rfind("\n", 0, match.start()) + 1:match.start()]
+        before = text[text.rfind("\n", 0, match.start()) + 1 : match.start()]
         if not before.strip():
             comments.update(range(line, line + piece.count("\n") + 1))
         code.append("\n" * piece.count("\n"))
@@ -58,23 +66,37 @@ def split_comments(text: str) -> tuple[str, set[int]]:
 
 
 def functions(code: str) -> list[tuple[str, int, int]]:
-    """Name, lines and cyclomatic complexity of each function: a body that opens in column 0 of clang-format's layout."""
+    """Name, lines and cyclomatic complexity of each function: a body that opens in column 0 of
+    clang-format's layout."""
     found = []
-    for match in re.finditer(r"^(?:[A-Za-z_][^;{}#=]*?)\b(\w+)\([^;{}]*\)\s*\{\n(.*?)^\}", code, re.MULTILINE | re.DOTALL):
+    for match in re.finditer(
+        r"^(?:[A-Za-z_][^;{}#=]*?)\b(\w+)\([^;{}]*\)\s*\{\n(.*?)^\}", code, re.MULTILINE | re.DOTALL
+    ):
         tokens = TOKEN.findall(match.group(2))
-        found.append((match.group(1), match.group(0).count("\n") + 1, 1 + sum(token in BRANCH for token in tokens)))
+        found.append(
+            (
+                match.group(1),
+                match.group(0).count("\n") + 1,
+                1 + sum(token in BRANCH for token in tokens),
+            )
+        )
     return found
 
 
 def symbols(build: pathlib.Path) -> tuple[dict[str, str], dict[str, set[str]], dict[str, set[str]]]:
-    """Who defines each global function, what each source file uses, and what tests and other programs use."""
+    """Who defines each global function, what each source file uses, and what tests and other
+    programs use."""
     defines, uses, outside = {}, collections.defaultdict(set), collections.defaultdict(set)
-    by_stem = {str(p.relative_to(ROOT)).replace("/", "_"): str(p.relative_to(ROOT)) for p in sources()}
+    by_stem = {
+        str(p.relative_to(ROOT)).replace("/", "_"): str(p.relative_to(ROOT)) for p in sources()
+    }
     for entry in sorted(build.rglob("*.o")):
         name = re.sub(r"\.o$", "", entry.name)
         folder = str(entry.relative_to(build).parent.parent)
         source = by_stem.get(f"{folder}_{name}".replace("/", "_")) or by_stem.get(name)
-        listing = subprocess.run(["nm", "-g", str(entry)], capture_output=True, text=True, check=False).stdout
+        listing = subprocess.run(
+            ["nm", "-g", str(entry)], capture_output=True, text=True, check=False
+        ).stdout
         for line in listing.splitlines():
             parts = line.split()
             if source and len(parts) == 3 and parts[1] == "T":
@@ -92,18 +114,30 @@ def linkage(build: pathlib.Path) -> tuple[list[str], list[str], list[str]]:
         for name in names:
             if name in defines and defines[name] != source:
                 needs[source].add(defines[name])
-    pairs = sorted({tuple(sorted((a, b))) for a in needs for b in needs[a]
-                    if a in needs.get(b, ()) and a.split("/")[1] == b.split("/")[1]})
+    pairs = sorted(
+        {
+            tuple(sorted((a, b)))
+            for a in needs
+            for b in needs[a]
+            if a in needs.get(b, ()) and a.split("/")[1] == b.split("/")[1]
+        }
+    )
     called = set().union(*uses.values()) | (set().union(*outside.values()) if outside else set())
     text = {str(p.relative_to(ROOT)): p.read_text(encoding="utf-8") for p in sources()}
-    tables = [*(ROOT / "include").rglob("*.h"), *(ROOT / "src").rglob("*.def"), *(ROOT / "src").rglob("*.map")]
+    tables = [
+        *(ROOT / "include").rglob("*.h"),
+        *(ROOT / "src").rglob("*.def"),
+        *(ROOT / "src").rglob("*.map"),
+    ]
     elsewhere = "\n".join(p.read_text(encoding="utf-8") for p in tables)
     unused, local = [], []
     for name, source in sorted(defines.items()):
         if name in called or name == "main" or re.search(rf"\b{name}\b", elsewhere):
             continue
         mentions = len(re.findall(rf"\b{name}\b", text.get(source, "")))
-        generated = name.startswith(("hsc__pass_", "hsc__cpu_run_", "hsc_cmd_", "hsc__infer_", "hsc__job_", "hsc__PJRT_"))
+        generated = name.startswith(
+            ("hsc__pass_", "hsc__cpu_run_", "hsc_cmd_", "hsc__infer_", "hsc__job_", "hsc__PJRT_")
+        )
         if generated:
             continue
         (unused if mentions <= 1 else local).append(f"{source}: {name}")
@@ -124,7 +158,10 @@ def main() -> int:
         body = [line for line in code.splitlines() if line.strip()]
         lines += len(body)
         tokens += sum(len(TOKEN.findall(line)) for line in body)
-        every += [(complexity, length, f"{path.relative_to(ROOT)}: {name}") for name, length, complexity in functions(code)]
+        every += [
+            (complexity, length, f"{path.relative_to(ROOT)}: {name}")
+            for name, length, complexity in functions(code)
+        ]
         if text.count("\n") > 200 and not text.startswith(f"// {path.name} - "):
             purposeless.append(str(path.relative_to(ROOT)))
     every.sort(reverse=True)
@@ -148,8 +185,13 @@ def main() -> int:
         bad += broken
         shown = f"{value:.2f}" if isinstance(value, float) else str(value)
         print(f"{shown:>8}  {says}{f'; the limit is {limit}' if broken else ''}")
-    for title, rows in (("complexity over 25", [f"{c:4} {where}" for c, _, where in every if c > 25]), ("circles", circles),
-                        ("unused", unused), ("could be static", local), ("no purpose", purposeless)):
+    for title, rows in (
+        ("complexity over 25", [f"{c:4} {where}" for c, _, where in every if c > 25]),
+        ("circles", circles),
+        ("unused", unused),
+        ("could be static", local),
+        ("no purpose", purposeless),
+    ):
         if rows and "--check" not in sys.argv[1:]:
             print(f"\n{title}:")
             print("\n".join(f"  {row}" for row in rows))

@@ -1,15 +1,19 @@
 #!/usr/bin/env python3
 """make hunt-jax: random programs of JAX on the built-in device, beside XLA:CPU.
 
-    tools/hunt_jax.py --count 200 --seed 1          seeds 1 to 200; ends with 1 when one crashes, hangs, is refused here alone, or differs
+    tools/hunt_jax.py --count 200 --seed 1          seeds 1 to 200; ends with 1 when one crashes,
+                                                    hangs, is refused here alone, or differs
     tools/hunt_jax.py --seed 17 --count 1 --show    prints its jaxpr and both results
     tools/hunt_jax.py --functions                   lists what programs are made of
 
-A seed makes a program of three to eight steps over arrays of all types, whose dimensions are 0, 1 and small numbers, in nested loops, branches, vmap and
-gradients. It is traced once and run on both, in one process of its own for a block of seeds: a process that dies or hangs costs the seed that it was at.
-A result differs when it is farther apart than its type allows, and than XLA:CPU is from itself when its inputs change by an ulp: that is counted as unstable,
-not as different. What both refuse is no program. Last line: `N passed, N failed`.
+A seed makes a program of three to eight steps over arrays of all types, whose dimensions are 0, 1
+and small numbers, in nested loops, branches, vmap and gradients. It is traced once and run on both,
+in one process of its own for a block of seeds: a process that dies or hangs costs the seed that it
+was at. A result differs when it is farther apart than its type allows, and than XLA:CPU is from
+itself when its inputs change by an ulp: that is counted as unstable, not as different. What both
+refuse is no program. Last line: `N passed, N failed`.
 """
+
 import argparse
 import collections
 import json
@@ -36,23 +40,30 @@ def functions():
 
     table = {}
     unary = (
-        "abs negative sign floor ceil rint square sqrt cbrt exp exp2 expm1 log log1p log2 sin cos tan sinh cosh tanh arcsin arccos arctan arcsinh arccosh arctanh reciprocal "
-        "isfinite isnan isinf real imag conj angle sinc deg2rad logical_not invert nan_to_num trunc signbit i0 spacing"
+        "abs negative sign floor ceil rint square sqrt cbrt exp exp2 expm1 log log1p log2 sin cos"
+        " tan sinh cosh tanh arcsin arccos arctan arcsinh arccosh arctanh reciprocal isfinite isnan"
+        " isinf real imag conj angle sinc deg2rad logical_not invert nan_to_num trunc signbit i0"
+        " spacing"
     ).split()
     binary = (
-        "add subtract multiply divide power maximum minimum remainder fmod floor_divide arctan2 hypot logaddexp copysign equal not_equal less less_equal greater greater_equal logical_and "
-        "logical_or bitwise_and bitwise_or bitwise_xor left_shift right_shift fmax heaviside float_power nextafter"
+        "add subtract multiply divide power maximum minimum remainder fmod floor_divide arctan2"
+        " hypot logaddexp copysign equal not_equal less less_equal greater greater_equal"
+        " logical_and logical_or bitwise_and bitwise_or bitwise_xor left_shift right_shift fmax"
+        " heaviside float_power nextafter"
     ).split()
     reductions = "sum prod max min mean var std any all argmax argmin ptp nanmax nansum count_nonzero".split()
     scans = "cumsum cumprod".split()
     lax_scans = "cummax cummin cumlogsumexp cumsum".split()
-    special = "logistic erf erfc lgamma digamma rsqrt population_count clz is_finite bessel_i1e".split()
+    special = (
+        "logistic erf erfc lgamma digamma rsqrt population_count clz is_finite bessel_i1e".split()
+    )
     activations = "relu gelu silu softplus elu leaky_relu soft_sign".split()
 
     def one(name):
         def add(function):
             table[name] = function
             return function
+
         return add
 
     def axis_of(draw, x):
@@ -74,23 +85,31 @@ def functions():
     for name in unary:
         table["jnp." + name] = lambda draw, vs, f=getattr(jnp, name): f(draw.choice(vs))
     for name in binary:
+
         def two(draw, vs, f=getattr(jnp, name)):
             return f(draw.choice(vs), draw.choice(vs))
+
         table["jnp." + name] = two
     for name in reductions:
+
         def reduce(draw, vs, f=getattr(jnp, name)):
             x = draw.choice(vs)
             return f(x, axis=draw.choice([None, axis_of(draw, x)]) if x.ndim else None)
+
         table["jnp." + name] = reduce
     for name in scans:
+
         def along(draw, vs, f=getattr(jnp, name)):
             x = draw.choice(vs)
             return f(x, axis=axis_of(draw, x))
+
         table["jnp." + name] = along
     for name in lax_scans:
+
         def scan_along(draw, vs, f=getattr(lax, name)):
             x = draw.choice(vs)
             return f(x, axis=axis_of(draw, x), reverse=draw.random() < 0.5)
+
         table["lax." + name] = scan_along
     for name in special:
         table["lax." + name] = lambda draw, vs, f=getattr(lax, name): f(draw.choice(vs))
@@ -160,7 +179,14 @@ def functions():
     @one("pad")
     def _(draw, vs):
         x = draw.choice(vs)
-        return lax.pad(x, jnp.zeros((), x.dtype), [(draw.randrange(-1, 3), draw.randrange(-1, 3), draw.randrange(3)) for _ in range(x.ndim)])
+        return lax.pad(
+            x,
+            jnp.zeros((), x.dtype),
+            [
+                (draw.randrange(-1, 3), draw.randrange(-1, 3), draw.randrange(3))
+                for _ in range(x.ndim)
+            ],
+        )
 
     @one("slice")
     def _(draw, vs):
@@ -183,7 +209,12 @@ def functions():
     @one("take")
     def _(draw, vs):
         x, i = nonempty(draw.choice(vs)), draw.choice(vs)
-        return jnp.take(x, i.astype(jnp.int32).reshape(-1), axis=axis_of(draw, x), mode=draw.choice(["clip", "wrap", "fill"]))
+        return jnp.take(
+            x,
+            i.astype(jnp.int32).reshape(-1),
+            axis=axis_of(draw, x),
+            mode=draw.choice(["clip", "wrap", "fill"]),
+        )
 
     @one("take_along_axis")
     def _(draw, vs):
@@ -200,6 +231,7 @@ def functions():
             if method == "set":  # which of several wins is not said
                 index = index[:1]
             return getattr(x.at[index], method)(jnp.ones((), x.dtype))
+
         return run
 
     for method in ("set", "add", "multiply", "max", "min"):
@@ -240,7 +272,9 @@ def functions():
         return jnp.diag(x, draw.randrange(-1, 2))
 
     for name in ("tril", "triu"):
-        table[name] = lambda draw, vs, f=getattr(jnp, name): f(draw.choice([v for v in vs if v.ndim >= 2]), draw.randrange(-1, 2))
+        table[name] = lambda draw, vs, f=getattr(jnp, name): f(
+            draw.choice([v for v in vs if v.ndim >= 2]), draw.randrange(-1, 2)
+        )
 
     @one("one_hot")
     def _(draw, vs):
@@ -254,7 +288,9 @@ def functions():
     @one("dot")
     def _(draw, vs):
         x = draw.choice([v for v in vs if v.ndim >= 1])
-        return jnp.tensordot(x, draw.choice([v for v in vs if v.ndim and v.shape[-1] == x.shape[-1]]), ([-1], [-1]))
+        return jnp.tensordot(
+            x, draw.choice([v for v in vs if v.ndim and v.shape[-1] == x.shape[-1]]), ([-1], [-1])
+        )
 
     @one("matmul")
     def _(draw, vs):
@@ -274,21 +310,32 @@ def functions():
     def _(draw, vs):
         x = nonempty(floating(draw.choice(vs))).reshape(1, 1, -1)
         k = nonempty(floating(draw.choice(vs))).reshape(1, 1, -1)[..., :3].astype(x.dtype)
-        return lax.conv_general_dilated(x, k, (draw.randrange(1, 3),), [(draw.randrange(3), draw.randrange(3))], lhs_dilation=(draw.randrange(1, 3),), rhs_dilation=(draw.randrange(1, 3),))
+        return lax.conv_general_dilated(
+            x,
+            k,
+            (draw.randrange(1, 3),),
+            [(draw.randrange(3), draw.randrange(3))],
+            lhs_dilation=(draw.randrange(1, 3),),
+            rhs_dilation=(draw.randrange(1, 3),),
+        )
 
     @one("reduce_window")
     def _(draw, vs):
         x = floating(draw.choice(vs))
         sizes = [min(2, max(1, n)) for n in x.shape]
         what, start = draw.choice([(lax.add, 0.0), (lax.max, -jnp.inf), (lax.min, jnp.inf)])
-        return lax.reduce_window(x, jnp.array(start, x.dtype), what, sizes, [1] * x.ndim, draw.choice(["VALID", "SAME"]))
+        return lax.reduce_window(
+            x, jnp.array(start, x.dtype), what, sizes, [1] * x.ndim, draw.choice(["VALID", "SAME"])
+        )
 
     for name in ("fft", "ifft", "rfft"):
+
         def fourier(draw, vs, f=getattr(jnp.fft, name)):
             x = nonempty(draw.choice(vs))
             if x.dtype in (jnp.float16, jnp.bfloat16):
                 x = x.astype(jnp.float32)
             return f(jnp.real(x) if f is jnp.fft.rfft else x)
+
         table["fft." + name] = fourier
 
     def square(draw, vs):
@@ -313,7 +360,9 @@ def functions():
     @one("random")
     def _(draw, vs):
         x = draw.choice(vs)
-        key = jax.random.fold_in(jax.random.key(draw.randrange(99)), jnp.sum(x.astype(jnp.int32)) % 5)
+        key = jax.random.fold_in(
+            jax.random.key(draw.randrange(99)), jnp.sum(x.astype(jnp.int32)) % 5
+        )
         return draw.choice([jax.random.normal, jax.random.uniform, jax.random.bits])(key, x.shape)
 
     @one("convert")
@@ -322,12 +371,27 @@ def functions():
         to = draw.choice(TYPES)
         if jnp.issubdtype(x.dtype, jnp.inexact) and not jnp.issubdtype(to, jnp.inexact):
             x = jnp.nan_to_num(x, nan=0, posinf=1, neginf=0).real.clip(0, 100)
-        return (jnp.real(x) if jnp.issubdtype(x.dtype, jnp.complexfloating) and not jnp.issubdtype(to, jnp.complexfloating) else x).astype(to)
+        return (
+            jnp.real(x)
+            if jnp.issubdtype(x.dtype, jnp.complexfloating)
+            and not jnp.issubdtype(to, jnp.complexfloating)
+            else x
+        ).astype(to)
 
     @one("bitcast")
     def _(draw, vs):
-        x = draw.choice([v for v in vs if v.dtype.itemsize in (1, 2, 4) and v.dtype != jnp.bool_ and jnp.issubdtype(v.dtype, jnp.integer)])
-        return lax.bitcast_convert_type(x, {1: jnp.uint8, 2: jnp.int16, 4: jnp.uint32}[x.dtype.itemsize])
+        x = draw.choice(
+            [
+                v
+                for v in vs
+                if v.dtype.itemsize in (1, 2, 4)
+                and v.dtype != jnp.bool_
+                and jnp.issubdtype(v.dtype, jnp.integer)
+            ]
+        )
+        return lax.bitcast_convert_type(
+            x, {1: jnp.uint8, 2: jnp.int16, 4: jnp.uint32}[x.dtype.itemsize]
+        )
 
     @one("reduce_precision")
     def _(draw, vs):
@@ -353,10 +417,25 @@ def forms():
 
     def like(x, y):
         """y in the type and shape of x."""
-        y = jnp.real(y) if not jnp.issubdtype(x.dtype, jnp.complexfloating) and jnp.issubdtype(y.dtype, jnp.complexfloating) else y
-        y = jnp.nan_to_num(y, nan=1, posinf=2, neginf=-2) if jnp.issubdtype(y.dtype, jnp.inexact) else y
-        y = jnp.clip(y.real, 0, 3) if jnp.issubdtype(y.dtype, jnp.inexact) and not jnp.issubdtype(x.dtype, jnp.inexact) else y
-        return jnp.broadcast_to(jnp.ravel(y)[:1].reshape(()) if y.size else jnp.zeros((), y.dtype), x.shape).astype(x.dtype)
+        y = (
+            jnp.real(y)
+            if not jnp.issubdtype(x.dtype, jnp.complexfloating)
+            and jnp.issubdtype(y.dtype, jnp.complexfloating)
+            else y
+        )
+        y = (
+            jnp.nan_to_num(y, nan=1, posinf=2, neginf=-2)
+            if jnp.issubdtype(y.dtype, jnp.inexact)
+            else y
+        )
+        y = (
+            jnp.clip(y.real, 0, 3)
+            if jnp.issubdtype(y.dtype, jnp.inexact) and not jnp.issubdtype(x.dtype, jnp.inexact)
+            else y
+        )
+        return jnp.broadcast_to(
+            jnp.ravel(y)[:1].reshape(()) if y.size else jnp.zeros((), y.dtype), x.shape
+        ).astype(x.dtype)
 
     def fixed(draw, body):
         """The body with choices of its own, the same at every trace."""
@@ -368,7 +447,9 @@ def forms():
 
     def cond(draw, vs, body):
         x, yes, no = draw.choice(vs), fixed(draw, body), fixed(draw, body)
-        return lax.cond(small(draw.choice(vs)) > 1, lambda: like(x, yes(vs)), lambda: like(x, no(vs)))
+        return lax.cond(
+            small(draw.choice(vs)) > 1, lambda: like(x, yes(vs)), lambda: like(x, no(vs))
+        )
 
     def switch(draw, vs, body):
         x = draw.choice(vs)
@@ -377,7 +458,11 @@ def forms():
 
     def while_loop(draw, vs, body):
         x, inner, limit = draw.choice(vs), fixed(draw, body), small(draw.choice(vs))
-        return lax.while_loop(lambda c: c[0] < limit, lambda c: (c[0] + 1, like(x, inner([c[1], *vs]))), (jnp.int32(0), x))[1]
+        return lax.while_loop(
+            lambda c: c[0] < limit,
+            lambda c: (c[0] + 1, like(x, inner([c[1], *vs]))),
+            (jnp.int32(0), x),
+        )[1]
 
     def fori(draw, vs, body):
         x, inner = draw.choice(vs), fixed(draw, body)
@@ -385,7 +470,12 @@ def forms():
 
     def scan(draw, vs, body):
         x, inner = draw.choice([v for v in vs if v.ndim]), fixed(draw, body)
-        carry, ys = lax.scan(lambda c, row: (like(c, inner([c, row])), inner([row])), jnp.zeros((2,), x.dtype), x, reverse=draw.random() < 0.5)
+        carry, ys = lax.scan(
+            lambda c, row: (like(c, inner([c, row])), inner([row])),
+            jnp.zeros((2,), x.dtype),
+            x,
+            reverse=draw.random() < 0.5,
+        )
         return draw.choice([carry, ys])
 
     def vmap(draw, vs, body):
@@ -417,10 +507,16 @@ def forms():
         inner = fixed(draw, body)
         return lax.map(lambda row: inner([row]), draw.choice([v for v in vs if v.ndim]))
 
-    return {f.__name__: f for f in (cond, switch, while_loop, fori, scan, vmap, grad, jvp, checkpoint, call, mapped)}
+    return {
+        f.__name__: f
+        for f in (cond, switch, while_loop, fori, scan, vmap, grad, jvp, checkpoint, call, mapped)
+    }
 
 
-TYPES = "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 bfloat16 float32 float64 complex64 complex128".split()
+TYPES = (
+    "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 bfloat16 float32 float64"
+    " complex64 complex128".split()
+)
 SIZES = (0, 1, 1, 2, 3, 5)
 MOST_ELEMENTS = 4096
 
@@ -452,14 +548,25 @@ def make_program(seed, used):
 
     def step(draw, vs, depth):
         for _ in range(30):
-            name = draw.choice(holder_names) if depth < 3 and draw.random() < 0.3 else draw.choice(names)
+            name = (
+                draw.choice(holder_names)
+                if depth < 3 and draw.random() < 0.3
+                else draw.choice(names)
+            )
             inner = random.Random(draw.random())
             try:
                 if name in holders:
                     value = holders[name](inner, vs, lambda d, values: step(d, values, depth + 1))
                 else:
                     value = table[name](inner, vs)
-            except (TypeError, ValueError, IndexError, NotImplementedError, ZeroDivisionError, OverflowError):
+            except (
+                TypeError,
+                ValueError,
+                IndexError,
+                NotImplementedError,
+                ZeroDivisionError,
+                OverflowError,
+            ):
                 continue
             if value.size <= MOST_ELEMENTS:
                 used[name] += 1
@@ -483,14 +590,17 @@ def make_program(seed, used):
 
 
 def distance(a, b):
-    """How far apart two results are, of the largest value of b; None when their infinities or NaNs are not at the same places."""
+    """How far apart two results are, of the largest value of b; None when their infinities or NaNs
+    are not at the same places."""
     import numpy as np
 
     if a.shape != b.shape or a.dtype != b.dtype:
         return None
     if a.dtype == bool or np.issubdtype(a.dtype, np.integer):
         return float(np.mean(a != b)) if a.size else 0.0
-    least = 1e-6 if a.dtype.itemsize >= 8 and a.dtype != np.complex64 else 1e-2  # of numbers near 1: below it is what cancellation leaves
+    least = (
+        1e-6 if a.dtype.itemsize >= 8 and a.dtype != np.complex64 else 1e-2
+    )  # of numbers near 1: below it is what cancellation leaves
     if np.issubdtype(a.dtype, np.complexfloating):
         # Which part of a product with infinity is NaN is not said: one part is as good as both.
         a, b = (np.where(np.isfinite(x.real) & np.isfinite(x.imag), x, np.nan) for x in (a, b))
@@ -504,14 +614,29 @@ def distance(a, b):
 
 
 def tolerance(dtype):
-    return {"float16": 1e-2, "bfloat16": 8e-2, "float64": 1e-6, "complex128": 1e-6, "bool": 0, "float32": 2e-4, "complex64": 2e-4}.get(str(dtype), 0)
+    return {
+        "float16": 1e-2,
+        "bfloat16": 8e-2,
+        "float64": 1e-6,
+        "complex128": 1e-6,
+        "bool": 0,
+        "float32": 2e-4,
+        "complex64": 2e-4,
+    }.get(str(dtype), 0)
 
 
 def nudged(inputs):
     """The inputs an ulp of f32 away, as rounding would leave them."""
     import numpy as np
 
-    return [x if x.dtype == bool or np.issubdtype(x.dtype, np.integer) else (x * (1 + 4e-7 if x.dtype.itemsize >= 4 else 1 + 1e-2)).astype(x.dtype) for x in inputs]
+    return [
+        (
+            x
+            if x.dtype == bool or np.issubdtype(x.dtype, np.integer)
+            else (x * (1 + 4e-7 if x.dtype.itemsize >= 4 else 1 + 1e-2)).astype(x.dtype)
+        )
+        for x in inputs
+    ]
 
 
 def run_seed(seed, used, show):
@@ -551,7 +676,13 @@ def run_seed(seed, used, show):
         equation = str(traced.jaxpr.outvars[i])
         if show:
             print("here", a, "there", b, sep="\n")
-        return "differs", f"result {i} ({equation}, {b.dtype}{list(b.shape)}): {apart} apart; here {a.reshape(-1)[:4]}, XLA:CPU {b.reshape(-1)[:4]}"
+        return (
+            "differs",
+            (
+                f"result {i} ({equation}, {b.dtype}{list(b.shape)}): {apart} apart; here"
+                f" {a.reshape(-1)[:4]}, XLA:CPU {b.reshape(-1)[:4]}"
+            ),
+        )
     return "same", ""
 
 
@@ -578,14 +709,31 @@ def worker(first, last, show):
             verdict, text = run_seed(seed, used, show)
         except Exception as error:
             verdict, text = "not traced", f"{type(error).__name__}: {error}"[:300]
-        print(json.dumps({"seed": seed, "verdict": verdict, "text": text, "used": used}), flush=True)
+        print(
+            json.dumps({"seed": seed, "verdict": verdict, "text": text, "used": used}), flush=True
+        )
 
 
 def run_block(options, first, last, tell):
     """Runs seeds [first, last) in one process; returns the next seed."""
-    environment = dict(os.environ, JAX_PLATFORMS="hloscope,cpu", PJRT_NAMES_AND_LIBRARY_PATHS=f"hloscope:{options.library}", PYTHONPATH=str(ROOT / "python"), TF_CPP_MIN_LOG_LEVEL="3")
-    command = [options.python, __file__, "--worker", str(first), str(last), *(["--show"] if options.show else [])]
-    process = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    environment = dict(
+        os.environ,
+        JAX_PLATFORMS="hloscope,cpu",
+        PJRT_NAMES_AND_LIBRARY_PATHS=f"hloscope:{options.library}",
+        PYTHONPATH=str(ROOT / "python"),
+        TF_CPP_MIN_LOG_LEVEL="3",
+    )
+    command = [
+        options.python,
+        __file__,
+        "--worker",
+        str(first),
+        str(last),
+        *(["--show"] if options.show else []),
+    ]
+    process = subprocess.Popen(
+        command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+    )
     at, done, hung = first, True, []
 
     def stop():
@@ -611,9 +759,23 @@ def run_block(options, first, last, tell):
     code = process.wait()
     timer.cancel()
     if not done:
-        tell({"seed": at, "verdict": "hung" if hung else "died", "text": f"no answer in {HANG_S} s" if hung else f"exit code {code}", "used": {}})
+        tell(
+            {
+                "seed": at,
+                "verdict": "hung" if hung else "died",
+                "text": f"no answer in {HANG_S} s" if hung else f"exit code {code}",
+                "used": {},
+            }
+        )
     elif at + 1 < last:
-        tell({"seed": at + 1, "verdict": "died", "text": f"no process for it: exit code {code}", "used": {}})
+        tell(
+            {
+                "seed": at + 1,
+                "verdict": "died",
+                "text": f"no process for it: exit code {code}",
+                "used": {},
+            }
+        )
         return at + 2
     return at + 1
 
@@ -622,7 +784,7 @@ BAD = ("differs", "refused", "died", "hung")
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n\n")[0])
     parser.add_argument("--count", type=int, default=200)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build")
@@ -644,7 +806,11 @@ def main():
             return 0
     if options.functions:
         ask = "import hunt_jax as h; print(*sorted(h.functions()), *sorted(h.forms()), sep='\\n')"
-        return subprocess.run([options.python, "-c", ask], env=dict(os.environ, JAX_PLATFORMS="cpu", PYTHONPATH=str(ROOT / "tools")), check=False).returncode
+        return subprocess.run(
+            [options.python, "-c", ask],
+            env=dict(os.environ, JAX_PLATFORMS="cpu", PYTHONPATH=str(ROOT / "tools")),
+            check=False,
+        ).returncode
     options.library = (options.build / "libhloscope_cpu_pjrt.so").resolve()
     verdicts, used = collections.Counter(), collections.Counter()
 

@@ -1,15 +1,24 @@
 #!/usr/bin/env python3
-"""JAX's own tests that must pass on the built-in device: the lists in tests/jax_ids, run whole or as a sample.
+"""JAX's own tests that must pass on the built-in device: the lists in tests/jax_ids, run whole or
+as a sample.
 
-    tools/jax_ids.py --build build [FILE]...                    all ids of these files, or of all (hours)
-    tools/jax_ids.py --build build --sample --seconds 240       ids drawn by --seed (default: this commit), until the time is over
-    tools/jax_ids.py --record FOLDER [FILE]...                  adds what tools/jax_tests.py --output FOLDER recorded to the lists
-    tools/jax_ids.py --check                                    nothing has left the lists since the commits before
+    tools/jax_ids.py --build build [FILE]...                    all ids of these files, or of all
+                                                                (hours)
+    tools/jax_ids.py --build build --sample --seconds 240       ids drawn by --seed (default: this
+                                                                commit), until the time is over
+    tools/jax_ids.py --record FOLDER [FILE]...                  adds what tools/jax_tests.py
+                                                                --output FOLDER recorded to the
+                                                                lists
+    tools/jax_ids.py --check                                    nothing has left the lists since the
+                                                                commits before
 
-tests/jax_ids/<file>.txt holds the ids that pass on XLA:CPU, without the file's name; they may only grow. tests/jax_ids/known.tsv holds those of them that do not
-pass here, each with its reason: such a one that passes is told, too. The tests themselves are JAX's, of tag jax-v0.10.2: --checkout or $HLOSCOPE_JAX_CHECKOUT names
-a folder with them; else they are fetched once into the cache. Where they cannot be had this says so and ends with 0. Last line: `N passed, N failed`.
+tests/jax_ids/<file>.txt holds the ids that pass on XLA:CPU, without the file's name; they may only
+grow. tests/jax_ids/known.tsv holds those of them that do not pass here, each with its reason: such
+a one that passes is told, too. The tests themselves are JAX's, of tag jax-v0.10.2: --checkout or
+$HLOSCOPE_JAX_CHECKOUT names a folder with them; else they are fetched once into the cache. Where
+they cannot be had this says so and ends with 0. Last line: `N passed, N failed`.
 """
+
 import argparse
 import pathlib
 import random
@@ -26,19 +35,32 @@ LISTS = ROOT / "tests" / "jax_ids"
 KNOWN = LISTS / "known.tsv"
 TAG, COMMIT = "jax-v0.10.2", "990e6a0b84138346e6a38785412f36356e0e5dc3"
 SOURCE = "https://github.com/jax-ml/jax"
-# A file of a sample may go on after the sample's time, which says when the last one starts: what that cut off would count as failed.
+# A file of a sample may go on after the sample's time, which says when the last one starts: what
+# that cut off would count as failed.
 SAMPLE_LIMIT_S = 900
 PER_FILE = 25  # ids of one file in a sample, so that starting Python is not most of the time
 
 
 def listed(name):
     path = LISTS / f"{name}.txt"
-    return [f"tests/{name}.py::{line}" for line in path.read_text().splitlines() if line] if path.exists() else []
+    return (
+        [f"tests/{name}.py::{line}" for line in path.read_text().splitlines() if line]
+        if path.exists()
+        else []
+    )
 
 
 def known():
     """{id: reason}"""
-    rows = [line.split("\t", 1) for line in KNOWN.read_text().splitlines() if line and not line.startswith("#")] if KNOWN.exists() else []
+    rows = (
+        [
+            line.split("\t", 1)
+            for line in KNOWN.read_text().splitlines()
+            if line and not line.startswith("#")
+        ]
+        if KNOWN.exists()
+        else []
+    )
     return dict(rows)
 
 
@@ -63,19 +85,35 @@ def checkout(named):
         except (OSError, subprocess.TimeoutExpired) as error:
             return None, str(error)
         if made.returncode:
-            return None, f"git clone {SOURCE}: {made.stderr.strip().splitlines()[-1] if made.stderr.strip() else made.returncode}"
-        head = subprocess.run(["git", "-C", str(folder), "rev-parse", "HEAD"], capture_output=True, text=True, check=False).stdout.strip()
+            return (
+                None,
+                (
+                    f"git clone {SOURCE}:"
+                    f" {made.stderr.strip().splitlines()[-1] if made.stderr.strip() else made.returncode}"
+                ),
+            )
+        head = subprocess.run(
+            ["git", "-C", str(folder), "rev-parse", "HEAD"],
+            capture_output=True,
+            text=True,
+            check=False,
+        ).stdout.strip()
         if head != COMMIT:
             return None, f"{TAG} is commit {head}, not {COMMIT}"
     return folder, None
 
 
 def run_ids(options, name, ids):
-    """Runs these ids of a file; returns (passed, failed ids with their message, known ones that passed)."""
+    """Runs these ids of a file; returns (passed, failed ids with their message, known ones that
+    passed)."""
     excused = known()
     cases, seconds = jax_tests.run_file(options, name, True, options.output / "ids", ids)
     passed = [i for i in ids if cases.get(i, ("",))[0] == "passed"]
-    bad = [(i, *cases.get(i, ("not run", 0, ""))) for i in ids if i not in set(passed) and i not in excused]
+    bad = [
+        (i, *cases.get(i, ("not run", 0, "")))
+        for i in ids
+        if i not in set(passed) and i not in excused
+    ]
     return passed, bad, [i for i in passed if i in excused], seconds
 
 
@@ -90,7 +128,15 @@ def show(name, ids, passed, bad, better, seconds):
 def run_sample(options):
     seed = options.seed
     if seed is None:
-        seed = subprocess.run(["git", "-C", str(ROOT), "rev-parse", "HEAD"], capture_output=True, text=True, check=False).stdout.strip() or "0"
+        seed = (
+            subprocess.run(
+                ["git", "-C", str(ROOT), "rev-parse", "HEAD"],
+                capture_output=True,
+                text=True,
+                check=False,
+            ).stdout.strip()
+            or "0"
+        )
     draw = random.Random(str(seed))
     print(f"seed {seed}")
     files = names()
@@ -121,13 +167,22 @@ def record(folder, wanted):
             continue
         here = jax_tests.read_record(path)
         there = jax_tests.read_record(folder / "xla-cpu" / path.name)
-        good = {case for cases in (here, there) for case, row in cases.items() if row[0] == "passed"}
+        good = {
+            case for cases in (here, there) for case, row in cases.items() if row[0] == "passed"
+        }
         good |= set(listed(path.stem))
         short = sorted(case.split("::", 1)[1] for case in good)
         if short:
             (LISTS / f"{path.stem}.txt").write_text("\n".join(short) + "\n")
-        missing = [c for c in sorted(good) if here.get(c, ("",))[0] not in ("passed", "") and c not in known()]
-        print(f"{path.stem:38} {len(short):6}" + (f"   {len(missing)} of them fail here" if missing else ""))
+        missing = [
+            c
+            for c in sorted(good)
+            if here.get(c, ("",))[0] not in ("passed", "") and c not in known()
+        ]
+        print(
+            f"{path.stem:38} {len(short):6}"
+            + (f"   {len(missing)} of them fail here" if missing else "")
+        )
         for case in missing:
             print(f"  {case}: {here[case][2]}")
 
@@ -135,34 +190,55 @@ def record(folder, wanted):
 def check():
     """Ids that a commit before this one has and the lists have not."""
     lost = []
-    tell = subprocess.run(["git", "-C", str(ROOT), "rev-parse", "--verify", "--quiet", "HEAD"], capture_output=True, check=False)
+    tell = subprocess.run(
+        ["git", "-C", str(ROOT), "rev-parse", "--verify", "--quiet", "HEAD"],
+        capture_output=True,
+        check=False,
+    )
     if tell.returncode:
         print("1..0 # SKIP no git history here")
         return 0
     for commit in ("HEAD", "HEAD^", "main"):
-        files = subprocess.run(["git", "-C", str(ROOT), "ls-tree", "-r", "--name-only", commit, "--", "tests/jax_ids"], capture_output=True, text=True, check=False)
+        files = subprocess.run(
+            ["git", "-C", str(ROOT), "ls-tree", "-r", "--name-only", commit, "--", "tests/jax_ids"],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
         for name in files.stdout.split():
             path = ROOT / name
             if path.suffix != ".txt":
                 continue
-            old = subprocess.run(["git", "-C", str(ROOT), "show", f"{commit}:{name}"], capture_output=True, text=True, check=False).stdout.split("\n")
+            old = subprocess.run(
+                ["git", "-C", str(ROOT), "show", f"{commit}:{name}"],
+                capture_output=True,
+                text=True,
+                check=False,
+            ).stdout.split("\n")
             new = set(path.read_text().split("\n")) if path.exists() else set()
-            lost += [f"{name}: {case} ({commit} has it)" for case in old if case and case not in new]
+            lost += [
+                f"{name}: {case} ({commit} has it)" for case in old if case and case not in new
+            ]
     every = {case for name in names() for case in listed(name)}
     lost += [f"{KNOWN.name}: {case} is in no list" for case in known() if case not in every]
     print("1..1")
-    print(f"{'not ok' if lost else 'ok'} 1 - the lists of JAX's tests only grow: {len(every)} ids in {len(names())} files, {len(known())} known not to pass")
+    print(
+        f"{'not ok' if lost else 'ok'} 1 - the lists of JAX's tests only grow: {len(every)} ids in"
+        f" {len(names())} files, {len(known())} known not to pass"
+    )
     for text in lost[:50]:
         print(f"# {text}")
     return 1 if lost else 0
 
 
 def parse():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n\n")[0])
     parser.add_argument("files", nargs="*", metavar="FILE")
     parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build")
     parser.add_argument("--checkout", help="a folder with JAX's tests/ and conftest.py")
-    parser.add_argument("--python", help="a Python with JAX 0.10.2 and pytest (default: tools/environments.py)")
+    parser.add_argument(
+        "--python", help="a Python with JAX 0.10.2 and pytest (default: tools/environments.py)"
+    )
     parser.add_argument("--sample", action="store_true")
     parser.add_argument("--seconds", type=float, default=240)
     parser.add_argument("--seed")

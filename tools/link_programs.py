@@ -3,6 +3,7 @@
 
 Each LINK becomes a symbolic link to EXECUTABLE, relative, so that the build folder can be moved.
 """
+
 import os
 import pathlib
 import sys

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 """Manual pages from the pages of the commands: man_pages.py OUTPUT-DIR PAGE.md...
 
-docs/commands/run.md becomes hloscope-run.1 and docs/commands/README.md hloscope.1. Of Markdown it knows what those pages use: headings, paragraphs,
-lists, tables, code.
+docs/commands/run.md becomes hloscope-run.1 and docs/commands/README.md hloscope.1. Of Markdown it
+knows what those pages use: headings, paragraphs, lists, tables, code.
 """
+
 import pathlib
 import re
 import sys
@@ -36,7 +37,9 @@ def body(lines: list[str]) -> list[str]:
             in_code = not in_code
         elif in_code:
             out.append(("\\&" if line.startswith((".", "'")) else "") + escape(line))
-        elif line.startswith("<!--") or any(re.fullmatch(r"\|[-| :]+\|", text) for text in (line, below)):
+        elif line.startswith("<!--") or any(
+            re.fullmatch(r"\|[-| :]+\|", text) for text in (line, below)
+        ):
             continue  # of a table its rows
         elif line.startswith("#"):
             out.append(f".SH {inline(line.lstrip('# ')).upper()}")
@@ -59,10 +62,24 @@ def page(path: pathlib.Path, version: str) -> tuple[str, str]:
     lines = path.read_text(encoding="utf-8").splitlines()
     name = "hloscope" if path.stem == "README" else f"hloscope-{path.stem}"
     says = [line for line in lines[1:] if line and not line.startswith(("<", "#", "|", "`", "-"))]
-    what = re.sub(r"\.$", "", re.sub(r"[`*]|\[([^\]]*)\]\([^)]*\)", r"\1", says[0] if says else "a performance laboratory for XLA programs"))
+    what = re.sub(
+        r"\.$",
+        "",
+        re.sub(
+            r"[`*]|\[([^\]]*)\]\([^)]*\)",
+            r"\1",
+            says[0] if says else "a performance laboratory for XLA programs",
+        ),
+    )
     title = f'.TH {name.upper()} 1 "" "hloscope {version}" "User Commands"'
     rest = body(lines[1:])
-    return f"{name}.1", "\n".join([title, ".SH NAME", f"{escape(name)} \\- {escape(what)}", ".SH DESCRIPTION", *rest]) + "\n"
+    return (
+        f"{name}.1",
+        "\n".join(
+            [title, ".SH NAME", f"{escape(name)} \\- {escape(what)}", ".SH DESCRIPTION", *rest]
+        )
+        + "\n",
+    )
 
 
 def main() -> int:

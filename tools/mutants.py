@@ -1,16 +1,20 @@
 #!/usr/bin/env python3
 """Mutation testing: puts small faults into the source and says which of them no test notices.
 
-    tools/mutants.py [--folder NAME]... [--files FILE,...] [--count N] [--seed N] [--jobs N] [--numbers N,...] [--json FILE] [--at-least PERCENT]
+    tools/mutants.py [--folder NAME]... [--files FILE,...] [--count N] [--seed N] [--jobs N]
+    [--numbers N,...] [--json FILE] [--at-least PERCENT]
 
-One build (clang, LLVM 19) holds all faults, each behind a switch that the environment variable HSC_MUTANT turns on (mutants/mutate.c); a first run of the
-tests notes which faults each test reaches, so that a fault is tried only on the tests that reach it, the most particular and quickest first. A fault counts as
-noticed when a test fails, crashes or takes longer than its limit. What no test notices is listed with file, line and what changed; faults that
-change nothing that anybody could see are listed with the reason in mutants/equivalent.tsv and left out of the score.
+One build (clang, LLVM 19) holds all faults, each behind a switch that the environment variable
+HSC_MUTANT turns on (mutants/mutate.c); a first run of the tests notes which faults each test
+reaches, so that a fault is tried only on the tests that reach it, the most particular and quickest
+first. A fault counts as noticed when a test fails, crashes or takes longer than its limit. What no
+test notices is listed with file, line and what changed; faults that change nothing that anybody
+could see are listed with the reason in mutants/equivalent.tsv and left out of the score.
 
-Everything happens in a copy of the tree (--work, by default in the temporary folder), and the tests run as nobody when root calls: a fault may delete what it
-can reach.
+Everything happens in a copy of the tree (--work, by default in the temporary folder), and the tests
+run as nobody when root calls: a fault may delete what it can reach.
 """
+
 import argparse
 import concurrent.futures
 import dataclasses
@@ -64,9 +68,19 @@ class Test:
 
 
 def run(command: list[str], **keywords) -> None:
-    done = subprocess.run(command, check=False, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, **keywords)
+    done = subprocess.run(
+        command,
+        check=False,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        **keywords,
+    )
     if done.returncode:
-        sys.exit(f"mutants: {' '.join(map(str, command[:6]))} ended with {done.returncode}\n" + "\n".join(done.stdout.splitlines()[-30:]))
+        sys.exit(
+            f"mutants: {' '.join(map(str, command[:6]))} ended with {done.returncode}\n"
+            + "\n".join(done.stdout.splitlines()[-30:])
+        )
 
 
 class Workplace:
@@ -82,7 +96,13 @@ class Workplace:
         work.chmod(0o755)
 
     def copy_sources(self) -> None:
-        names = subprocess.run(["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"], cwd=ROOT, check=True, capture_output=True, text=True).stdout.split("\0")
+        names = subprocess.run(
+            ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+            cwd=ROOT,
+            check=True,
+            capture_output=True,
+            text=True,
+        ).stdout.split("\0")
         wanted = set()
         for name in filter(None, names):
             source = ROOT / name
@@ -95,31 +115,93 @@ class Workplace:
             target.parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(source, target)
         for path in list(self.tree.rglob("*")):
-            if path.is_file() and path not in wanted and self.build not in path.parents and not path.is_symlink():
+            if (
+                path.is_file()
+                and path not in wanted
+                and self.build not in path.parents
+                and not path.is_symlink()
+            ):
                 path.unlink()
 
     def make(self) -> None:
-        flags = subprocess.run(["llvm-config-19", "--cflags", "--ldflags"], check=True, capture_output=True, text=True).stdout.split()
-        run(["cc", "-O1", str(HERE / "mutate.c"), "-o", str(self.work / "mutate"), *flags, "-lLLVM-19"])
-        run(["clang-19", "-O1", "-fPIC", "-c", str(HERE / "runtime.c"), "-o", str(self.work / "runtime.o")])
-        stamp = hashlib.sha256((HERE / "mutate.c").read_bytes() + (HERE / "cc").read_bytes() + (HERE / "runtime.c").read_bytes()).hexdigest()
+        flags = subprocess.run(
+            ["llvm-config-19", "--cflags", "--ldflags"], check=True, capture_output=True, text=True
+        ).stdout.split()
+        run(
+            [
+                "cc",
+                "-O1",
+                str(HERE / "mutate.c"),
+                "-o",
+                str(self.work / "mutate"),
+                *flags,
+                "-lLLVM-19",
+            ]
+        )
+        run(
+            [
+                "clang-19",
+                "-O1",
+                "-fPIC",
+                "-c",
+                str(HERE / "runtime.c"),
+                "-o",
+                str(self.work / "runtime.o"),
+            ]
+        )
+        stamp = hashlib.sha256(
+            (HERE / "mutate.c").read_bytes()
+            + (HERE / "cc").read_bytes()
+            + (HERE / "runtime.c").read_bytes()
+        ).hexdigest()
         known = self.work / "files"
         old = known.read_text().splitlines() if known.exists() else []
-        files = sorted(str(path.relative_to(self.tree)) for path in (self.tree / "src").rglob("*.c"))
-        old += [name for name in files if name not in old]  # a number, once given, stays: objects hold it
+        files = sorted(
+            str(path.relative_to(self.tree)) for path in (self.tree / "src").rglob("*.c")
+        )
+        old += [
+            name for name in files if name not in old
+        ]  # a number, once given, stays: objects hold it
         known.write_text("\n".join(old) + "\n")
-        if not (self.work / "stamp").exists() or (self.work / "stamp").read_text() != stamp:  # other faults
+        if (
+            not (self.work / "stamp").exists() or (self.work / "stamp").read_text() != stamp
+        ):  # other faults
             shutil.rmtree(self.build, ignore_errors=True)
             shutil.rmtree(self.lists)
             self.lists.mkdir()
         (self.work / "stamp").write_text(stamp)
         environment = os.environ | {"CC": str(HERE / "cc"), "HSC_MUTANTS": str(self.work)}
         if not (self.build / "build.ninja").exists():
-            run(["meson", "setup", str(self.build), str(self.tree), "-Dwerror=false", "-Dserve=auto"], env=environment)
-        run(["nice", "-n", "4", "ninja", f"-j{self.jobs}", "-C", str(self.build), "product", "meson-test-prereq", "test_programs"], env=environment)
+            run(
+                [
+                    "meson",
+                    "setup",
+                    str(self.build),
+                    str(self.tree),
+                    "-Dwerror=false",
+                    "-Dserve=auto",
+                ],
+                env=environment,
+            )
+        run(
+            [
+                "nice",
+                "-n",
+                "4",
+                "ninja",
+                f"-j{self.jobs}",
+                "-C",
+                str(self.build),
+                "product",
+                "meson-test-prereq",
+                "test_programs",
+            ],
+            env=environment,
+        )
 
     def write_expectations(self) -> None:
-        """The order in which clang evaluates arguments is not gcc's, and the order of instructions in these texts follows it."""
+        """The order in which clang evaluates arguments is not gcc's, and the order of instructions
+        in these texts follows it."""
         for test in ("algsimp_rules", "pass_examples", "pass_cases", "near_misses"):
             run([str(self.build / "tests/unit" / f"test_{test}"), str(self.tree), "--update"])
 
@@ -139,17 +221,39 @@ class Workplace:
 
     def tests(self) -> list[Test]:
         rows = []
-        listed = json.loads(subprocess.run(["meson", "introspect", str(self.build), "--tests"], check=True, capture_output=True, text=True).stdout)
+        listed = json.loads(
+            subprocess.run(
+                ["meson", "introspect", str(self.build), "--tests"],
+                check=True,
+                capture_output=True,
+                text=True,
+            ).stdout
+        )
         for test in listed:
             suites = {suite.split(":")[-1] for suite in test["suite"]}
-            if not suites & set(SUITES) or any(part.endswith(("check_deps.py", "check_house.py", "check_knowledge.py", "reference_pages.py")) for part in test["cmd"]):
+            if not suites & set(SUITES) or any(
+                part.endswith(
+                    ("check_deps.py", "check_house.py", "check_knowledge.py", "reference_pages.py")
+                )
+                for part in test["cmd"]
+            ):
                 continue
             folder = test["workdir"] or str(self.build)
             if os.getuid() == 0:
-                test["cmd"] = [PYTHON if re.fullmatch(r".*/python3?(\.\d+)?", part) else part for part in test["cmd"]]
+                test["cmd"] = [
+                    PYTHON if re.fullmatch(r".*/python3?(\.\d+)?", part) else part
+                    for part in test["cmd"]
+                ]
             if test["name"] == "golden":
-                areas = sorted(path.name for path in (self.tree / "tests" / "golden").iterdir() if path.is_dir())
-                rows += [Test(f"golden/{area}", test["cmd"] + [area], folder, test["env"]) for area in areas]
+                areas = sorted(
+                    path.name
+                    for path in (self.tree / "tests" / "golden").iterdir()
+                    if path.is_dir()
+                )
+                rows += [
+                    Test(f"golden/{area}", test["cmd"] + [area], folder, test["env"])
+                    for area in areas
+                ]
             else:
                 rows.append(Test(test["name"], test["cmd"], folder, test["env"]))
         return rows
@@ -173,20 +277,50 @@ def end_session(leader: int) -> None:
             pass
 
 
-def try_test(test: Test, fault: int, limit_s: float, reached: pathlib.Path | None) -> tuple[bool, float, str]:
-    """Runs a test with a fault on (0: none). Gives whether it passed, how long it took, and the end of what it printed."""
+def try_test(
+    test: Test, fault: int, limit_s: float, reached: pathlib.Path | None
+) -> tuple[bool, float, str]:
+    """Runs a test with a fault on (0: none). Gives whether it passed, how long it took, and the end
+    of what it printed."""
     with tempfile.TemporaryDirectory(prefix="hsc-mutant-") as scratch:
         command = ["nice", "-n", "4", *test.command]
         if os.getuid() == 0:
             os.chown(scratch, NOBODY, NOBODY)
-            command = ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups", *command]
-        environment = os.environ | test.environment | {"HSC_MUTANT": str(fault), "TMPDIR": scratch, "HOME": scratch, "XDG_CACHE_HOME": f"{scratch}/cache", "PYTHONDONTWRITEBYTECODE": "1"}
+            command = [
+                "setpriv",
+                f"--reuid={NOBODY}",
+                f"--regid={NOBODY}",
+                "--clear-groups",
+                *command,
+            ]
+        environment = (
+            os.environ
+            | test.environment
+            | {
+                "HSC_MUTANT": str(fault),
+                "TMPDIR": scratch,
+                "HOME": scratch,
+                "XDG_CACHE_HOME": f"{scratch}/cache",
+                "PYTHONDONTWRITEBYTECODE": "1",
+            }
+        )
         environment["PATH"] = "/usr/bin:/bin:" + os.environ.get("PATH", "")
         if reached:
             environment["HSC_MUTANT_REACHED"] = str(reached)
         begin = time.monotonic()
         output = pathlib.Path(scratch) / "output"
-        with output.open("wb") as out, subprocess.Popen(command, cwd=test.folder, env=environment, stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT, preexec_fn=limits) as process:
+        with (
+            output.open("wb") as out,
+            subprocess.Popen(
+                command,
+                cwd=test.folder,
+                env=environment,
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=subprocess.STDOUT,
+                preexec_fn=limits,
+            ) as process,
+        ):
             try:
                 code = process.wait(timeout=limit_s)
             except subprocess.TimeoutExpired:
@@ -194,12 +328,16 @@ def try_test(test: Test, fault: int, limit_s: float, reached: pathlib.Path | Non
             end_session(process.pid)
             process.wait()
         text = output.read_text(errors="replace")[-200000:]
-        passed = code == 0 and not any(line.startswith("not ok") and "# SKIP" not in line for line in text.splitlines())
+        passed = code == 0 and not any(
+            line.startswith("not ok") and "# SKIP" not in line for line in text.splitlines()
+        )
         return passed, time.monotonic() - begin, text
 
 
 def cover(place: Workplace, tests: list[Test], cache: pathlib.Path) -> list[Test]:
-    """Runs every test once without a fault, and notes what it reaches. Those that fail are named and left out."""
+    """Runs every test once without a fault, and notes what it reaches. Those that fail are named
+    and left out."""
+
     def one(test: Test) -> Test | None:
         with tempfile.NamedTemporaryFile(prefix="hsc-reached-") as file:
             file.truncate(MAP_BYTES)
@@ -242,7 +380,15 @@ def source_line(fault: Fault) -> str:
 def equivalents() -> set[tuple[str, str, str, str]]:
     """The reviewed list: file, kind, change, text of the line, reason, with tabs between."""
     path = HERE / "equivalent.tsv"
-    rows = [line.split("\t") for line in path.read_text().splitlines() if line and not line.startswith("#")] if path.exists() else []
+    rows = (
+        [
+            line.split("\t")
+            for line in path.read_text().splitlines()
+            if line and not line.startswith("#")
+        ]
+        if path.exists()
+        else []
+    )
     return {tuple(row[:4]) for row in rows}
 
 
@@ -256,25 +402,51 @@ def report(results: list[tuple[Fault, str, int]], seconds: float) -> float:
     print("\nNot noticed:")
     for fault, test, reaching in results:
         if not test:
-            print(f"  {fault.file}:{fault.line}:{fault.column} [{fault.number} {fault.kind}] {fault.change}; {reaching} test{'s reach' if reaching != 1 else ' reaches'} it\n      {source_line(fault)}")
+            print(
+                f"  {fault.file}:{fault.line}:{fault.column} [{fault.number} {fault.kind}]"
+                f" {fault.change}; {reaching} test{'s reach' if reaching != 1 else ' reaches'} it\n"
+                f"      {source_line(fault)}"
+            )
     score = 100 * sum(bool(test) for _, test, _ in results) / max(1, len(results))
     print(f"\n{score:.0f} % of {len(results)} faults noticed, in {seconds:.0f} s")
     return score
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--folder", action="append", default=[], help="a folder of src/, or the start of a path in it")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--folder",
+        action="append",
+        default=[],
+        help="a folder of src/, or the start of a path in it",
+    )
     parser.add_argument("--files", default="", help="these files only, with commas")
     parser.add_argument("--count", type=int, default=100)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--jobs", type=int, default=max(1, (os.cpu_count() or 2) // 2))
-    parser.add_argument("--kinds", default="", help="these kinds only, with commas: bound, condition, guard, arithmetic, number, arguments, call, case, release")
-    parser.add_argument("--numbers", default="", help="these faults only, by their numbers in the list")
-    parser.add_argument("--work", type=pathlib.Path, default=pathlib.Path(tempfile.gettempdir()) / f"hloscope-mutants-{os.getuid()}")
+    parser.add_argument(
+        "--kinds",
+        default="",
+        help=(
+            "these kinds only, with commas: bound, condition, guard, arithmetic, number, arguments,"
+            " call, case, release"
+        ),
+    )
+    parser.add_argument(
+        "--numbers", default="", help="these faults only, by their numbers in the list"
+    )
+    parser.add_argument(
+        "--work",
+        type=pathlib.Path,
+        default=pathlib.Path(tempfile.gettempdir()) / f"hloscope-mutants-{os.getuid()}",
+    )
     parser.add_argument("--json", type=pathlib.Path, help="writes every fault and what noticed it")
     parser.add_argument("--as-is", action="store_true", help="uses what the last call built")
-    parser.add_argument("--at-least", type=float, default=0, help="exit code 1 when fewer per cent are noticed")
+    parser.add_argument(
+        "--at-least", type=float, default=0, help="exit code 1 when fewer per cent are noticed"
+    )
     options = parser.parse_args()
     begin = time.monotonic()
     place = Workplace(options.work, options.jobs)
@@ -289,13 +461,23 @@ def main() -> int:
     kinds = options.kinds.split(",") if options.kinds else []
     files = options.files.split(",") if options.files else []
     same = equivalents()
-    pool = [fault for fault in faults
-            if (not options.folder or any(fault.file.startswith(f"src/{folder}") for folder in options.folder))
-            and (not files or fault.file in files)
-            and (fault.kind in kinds if kinds else fault.kind != "release")
-            and (fault.file, fault.kind, fault.change, source_line(fault)) not in same]
+    pool = [
+        fault
+        for fault in faults
+        if (
+            not options.folder
+            or any(fault.file.startswith(f"src/{folder}") for folder in options.folder)
+        )
+        and (not files or fault.file in files)
+        and (fault.kind in kinds if kinds else fault.kind != "release")
+        and (fault.file, fault.kind, fault.change, source_line(fault)) not in same
+    ]
     reached = set().union(*(test.reached for test in tests))
-    print(f"# {len(faults)} faults, {sum(fault.number in reached for fault in faults)} reached; {len(pool)} to choose from", flush=True)
+    print(
+        f"# {len(faults)} faults, {sum(fault.number in reached for fault in faults)} reached;"
+        f" {len(pool)} to choose from",
+        flush=True,
+    )
     if options.numbers:
         wanted = set(map(int, options.numbers.split(",")))
         chosen = [fault for fault in faults if fault.number in wanted]
@@ -303,12 +485,32 @@ def main() -> int:
         chosen = random.Random(options.seed).sample(pool, min(options.count, len(pool)))
     results = []
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as threads:
-        for fault, (test, reaching) in zip(chosen, threads.map(lambda fault: judge(fault, tests), chosen)):
+        for fault, (test, reaching) in zip(
+            chosen, threads.map(lambda fault: judge(fault, tests), chosen)
+        ):
             results.append((fault, test, reaching))
-            print(f"# {'noticed by ' + test if test else 'NOT NOTICED'}: {fault.file}:{fault.line} {fault.change}", flush=True)
+            print(
+                f"# {'noticed by ' + test if test else 'NOT NOTICED'}: {fault.file}:{fault.line}"
+                f" {fault.change}",
+                flush=True,
+            )
     score = report(results, time.monotonic() - begin)
     if options.json:
-        options.json.write_text(json.dumps([dataclasses.asdict(fault) | {"noticed_by": test, "reaching": reaching, "text": source_line(fault)} for fault, test, reaching in results], indent=1) + "\n")
+        options.json.write_text(
+            json.dumps(
+                [
+                    dataclasses.asdict(fault)
+                    | {
+                        "noticed_by": test,
+                        "reaching": reaching,
+                        "text": source_line(fault),
+                    }
+                    for fault, test, reaching in results
+                ],
+                indent=1,
+            )
+            + "\n"
+        )
     return 1 if score < options.at_least else 0
 
 

@@ -1,14 +1,19 @@
 #!/usr/bin/env python3
 """Faults in the rows of `.def` tables, and which of them no test notices.
 
-    tools/mutants_rows.py [--files TEXT,...] [--rows TEXT] [--columns TEXT] [--count N] [--seed N] [--jobs N] [--json FILE] [--list] [--at-least PERCENT]
+    tools/mutants_rows.py [--files TEXT,...] [--rows TEXT] [--columns TEXT] [--count N] [--seed N]
+    [--jobs N] [--json FILE] [--list] [--at-least PERCENT]
 
-A fault changes one thing of one row: a flag is left out, a number is one more, a name in quotes gets another letter, and what is written in capitals or as
-a bare name becomes another value of the same column. Ids (the first column where it is a bare name) and the text for readers (the last one in quotes) are left
-alone. Everything happens in a copy of the tree (--work): the row is changed there, ninja builds what depends on it (with ccache, files whose text the row
-does not change cost their preprocessing only), and the quick and golden tests run, the shortest first, until one fails. What does not compile is noticed by
-the compiler and not counted. Tests that only compare pages with the tables are left out: they would notice everything and say nothing of what a flag does.
+A fault changes one thing of one row: a flag is left out, a number is one more, a name in quotes
+gets another letter, and what is written in capitals or as a bare name becomes another value of the
+same column. Ids (the first column where it is a bare name) and the text for readers (the last one
+in quotes) are left alone. Everything happens in a copy of the tree (--work): the row is changed
+there, ninja builds what depends on it (with ccache, files whose text the row does not change cost
+their preprocessing only), and the quick and golden tests run, the shortest first, until one fails.
+What does not compile is noticed by the compiler and not counted. Tests that only compare pages with
+the tables are left out: they would notice everything and say nothing of what a flag does.
 """
+
 import argparse
 import concurrent.futures
 import dataclasses
@@ -33,7 +38,7 @@ BARE = re.compile(r"[A-Za-z_][A-Za-z_0-9]*")
 class Fault:
     file: str
     line: int
-    row: str     # its first column
+    row: str  # its first column
     column: int  # counted from 0
     old: str
     new: str
@@ -62,18 +67,23 @@ def split(text: str) -> list[tuple[int, int]]:
 
 
 def changes(word: str, others: list[str]) -> list[str]:
-    """What a value of a column may become; `others` are the values of that column in other rows, in order and each once."""
+    """What a value of a column may become; `others` are the values of that column in other rows, in
+    order and each once."""
     if re.fullmatch(r"-?\d+", word):
         return [str(int(word) + 1)]
     if "|" in word and re.fullmatch(r"[A-Z_0-9| ]+", word):
         flags = [flag.strip() for flag in word.split("|")]
-        return ["|".join(flags[:i] + flags[i + 1:]) for i in range(len(flags))]
+        return ["|".join(flags[:i] + flags[i + 1 :]) for i in range(len(flags))]
     if re.fullmatch(r'"[^"\\ ]+"', word):
         return [word[:-1] + ('y"' if word.endswith('x"') else 'x"')]
     if BARE.fullmatch(word):
         if any("|" in other for other in others):  # a column of flags, with one
             return ["0"]
-        return [other for other in others if BARE.fullmatch(other) and other != word and other.isupper() == word.isupper()]
+        return [
+            other
+            for other in others
+            if BARE.fullmatch(other) and other != word and other.isupper() == word.isupper()
+        ]
     return []
 
 
@@ -91,7 +101,11 @@ def faults_of(name: str, text: str) -> list[Fault]:
             is_text = quoted and column == quoted[-1] and (" " in word or column > 0)
             if is_id or is_text:
                 continue
-            others = list(dict.fromkeys(row[2][column] for row in rows if row[1] == kind and len(row[2]) > column))
+            others = list(
+                dict.fromkeys(
+                    row[2][column] for row in rows if row[1] == kind and len(row[2]) > column
+                )
+            )
             choices = changes(word, others)
             if len(choices) > 2 and BARE.fullmatch(word):  # any other value: one, always the same
                 choices = random.Random(f"{name}:{number}:{column}").sample(choices, 1)
@@ -103,15 +117,28 @@ def changed_line(line: str, fault: Fault) -> str:
     match = ROW.match(line)
     begin, end = split(match[2])[fault.column]
     at = match.start(2)
-    return line[:at + begin] + fault.new + line[at + end:]
+    return line[: at + begin] + fault.new + line[at + end :]
 
 
 class Workplace(mutants.Workplace):
     """A copy of the tree with an ordinary build."""
 
     def ninja(self) -> bool:
-        command = ["nice", "-n", "4", "ninja", f"-j{self.jobs}", "-C", str(self.build), "product", "meson-test-prereq", "test_programs"]
-        done = subprocess.run(command, check=False, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        command = [
+            "nice",
+            "-n",
+            "4",
+            "ninja",
+            f"-j{self.jobs}",
+            "-C",
+            str(self.build),
+            "product",
+            "meson-test-prereq",
+            "test_programs",
+        ]
+        done = subprocess.run(
+            command, check=False, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+        )
         (self.work / "ninja.log").write_text(done.stdout)
         return done.returncode == 0
 
@@ -174,27 +201,47 @@ def baseline(place: Workplace) -> list[mutants.Test]:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--files", default="", help="tables whose path holds one of these texts")
-    parser.add_argument("--rows", default="", help="rows whose first column holds one of these texts")
+    parser.add_argument(
+        "--rows", default="", help="rows whose first column holds one of these texts"
+    )
     parser.add_argument("--columns", default="", help="these columns only, from 0, with commas")
     parser.add_argument("--count", type=int, default=20)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--jobs", type=int, default=max(1, (os.cpu_count() or 2) // 2))
-    parser.add_argument("--work", type=pathlib.Path, default=pathlib.Path(tempfile.gettempdir()) / f"hloscope-mutants-rows-{os.getuid()}")
+    parser.add_argument(
+        "--work",
+        type=pathlib.Path,
+        default=pathlib.Path(tempfile.gettempdir()) / f"hloscope-mutants-rows-{os.getuid()}",
+    )
     parser.add_argument("--json", type=pathlib.Path, help="writes every fault and what noticed it")
-    parser.add_argument("--list", action="store_true", help="says which faults would be tried, and ends")
-    parser.add_argument("--at-least", type=float, default=0, help="exit code 1 when fewer per cent are noticed")
+    parser.add_argument(
+        "--list", action="store_true", help="says which faults would be tried, and ends"
+    )
+    parser.add_argument(
+        "--at-least", type=float, default=0, help="exit code 1 when fewer per cent are noticed"
+    )
     options = parser.parse_args()
     every = []
     for path in sorted((ROOT / "src").rglob("*.def")):
         name = str(path.relative_to(ROOT))
         every += faults_of(name, path.read_text())
     holds = lambda text, wanted: not wanted or any(part in text for part in wanted.split(","))
-    pool = [fault for fault in every if holds(fault.file, options.files) and holds(fault.row, options.rows)
-            and (not options.columns or str(fault.column) in options.columns.split(","))]
+    pool = [
+        fault
+        for fault in every
+        if holds(fault.file, options.files)
+        and holds(fault.row, options.rows)
+        and (not options.columns or str(fault.column) in options.columns.split(","))
+    ]
     chosen = random.Random(options.seed).sample(pool, min(options.count, len(pool)))
-    print(f"# {len(every)} faults in rows, {len(pool)} to choose from, {len(chosen)} chosen", flush=True)
+    print(
+        f"# {len(every)} faults in rows, {len(pool)} to choose from, {len(chosen)} chosen",
+        flush=True,
+    )
     if options.list:
         for fault in chosen:
             print(f"{fault.file}:{fault.line} {fault.row}: {fault.old} becomes {fault.new}")
@@ -209,14 +256,26 @@ def main() -> int:
     for fault in chosen:
         by = judge(place, fault, tests)
         results.append((fault, by))
-        print(f"# {'noticed by ' + by if by else 'NOT NOTICED'}: {fault.file}:{fault.line} {fault.row}: {fault.old} becomes {fault.new}", flush=True)
+        print(
+            f"# {'noticed by ' + by if by else 'NOT NOTICED'}: {fault.file}:{fault.line}"
+            f" {fault.row}: {fault.old} becomes {fault.new}",
+            flush=True,
+        )
     place.ninja()
     counted = [(fault, by) for fault, by in results if by != "the compiler"]
     noticed = sum(bool(by) for _, by in counted)
     score = 100 * noticed / max(1, len(counted))
-    print(f"\n{noticed} of {len(counted)} faults in rows noticed ({score:.0f} %), {len(results) - len(counted)} more by the compiler, in {time.monotonic() - begin:.0f} s")
+    print(
+        f"\n{noticed} of {len(counted)} faults in rows noticed ({score:.0f} %),"
+        f" {len(results) - len(counted)} more by the compiler, in {time.monotonic() - begin:.0f} s"
+    )
     if options.json:
-        options.json.write_text(json.dumps([dataclasses.asdict(fault) | {"noticed_by": by} for fault, by in results], indent=1) + "\n")
+        options.json.write_text(
+            json.dumps(
+                [dataclasses.asdict(fault) | {"noticed_by": by} for fault, by in results], indent=1
+            )
+            + "\n"
+        )
     return 1 if score < options.at_least else 0
 
 

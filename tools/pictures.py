@@ -1,10 +1,13 @@
 #!/usr/bin/env python3
-"""Draws README's pictures: each is what a command prints on a terminal, as an SVG file. Needs the package `rich` (python3 -m pip install rich).
+"""Draws README's pictures: each is what a command prints on a terminal, as an SVG file. Needs the
+package `rich` (python3 -m pip install rich).
 
     tools/pictures.py build/hloscope docs/pictures [NAME...]
 
-A picture's first line is the command; the rest is what it printed, with its colours, cut to the rows that a screen shows.
+A picture's first line is the command; the rest is what it printed, with its colours, cut to the
+rows that a screen shows.
 """
+
 import io
 import os
 import pathlib
@@ -29,11 +32,25 @@ PICTURES = [
 
 def printed(command: str, hloscope: pathlib.Path) -> str:
     """What the command writes to a terminal of COLUMNS columns; stderr (progress) is left out."""
-    environment = dict(os.environ, PATH=f"{hloscope.parent}:{os.environ['PATH']}", COLUMNS=str(COLUMNS), TERM="xterm-256color", LC_ALL="C.UTF-8")
+    environment = dict(
+        os.environ,
+        PATH=f"{hloscope.parent}:{os.environ['PATH']}",
+        COLUMNS=str(COLUMNS),
+        TERM="xterm-256color",
+        LC_ALL="C.UTF-8",
+    )
     primary, secondary = pty.openpty()
     import fcntl, struct, termios
+
     fcntl.ioctl(secondary, termios.TIOCSWINSZ, struct.pack("HHHH", 50, COLUMNS, 0, 0))
-    child = subprocess.Popen(["bash", "-c", command], cwd=ROOT, env=environment, stdin=subprocess.DEVNULL, stdout=secondary, stderr=subprocess.DEVNULL)
+    child = subprocess.Popen(
+        ["bash", "-c", command],
+        cwd=ROOT,
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        stdout=secondary,
+        stderr=subprocess.DEVNULL,
+    )
     os.close(secondary)
     out = b""
     while True:
@@ -57,7 +74,14 @@ def draw(name: str, command: str, text: str, folder: pathlib.Path) -> None:
     lines = text.rstrip("\n").split("\n")
     if len(lines) > ROWS:
         lines = lines[:ROWS] + ["…"]
-    console = Console(record=True, width=COLUMNS, file=io.StringIO(), force_terminal=True, color_system="truecolor", legacy_windows=False)
+    console = Console(
+        record=True,
+        width=COLUMNS,
+        file=io.StringIO(),
+        force_terminal=True,
+        color_system="truecolor",
+        legacy_windows=False,
+    )
     console.print(Text(f"$ {command}", style="bold"))
     console.print(Text.from_ansi("\n".join(lines)), overflow="crop", no_wrap=True, crop=True)
     svg = console.export_svg(title="hloscope", theme=MONOKAI, unique_id=name)

@@ -5,6 +5,7 @@
 
 A page has the rows of one table; what is not in a row cannot be on its page.
 """
+
 import pathlib
 import re
 import sys
@@ -14,31 +15,121 @@ PAGES = ROOT / "docs" / "reference"
 
 # page: (table, macro, title, introduction, heading, indices of the columns that are shown)
 TABLES = {
-    "ops.md": ("src/hlo/ir/ops.def", "OP", "Operations", "Every HLO operation and what it does.",
-               ["operation", "operands", "traits", "does"], [1, 2, 3, 6]),
-    "types.md": ("src/hlo/ir/types.def", "TYPE", "Element types", "Every element type of XLA; one element takes N bytes in memory.",
-                 ["type", "number in xla_data.proto", "bytes", "class", "value bits"], [1, 2, 3, 4, 5]),
-    "formats.md": ("src/formats/common/formats.def", "FORMAT", "Program formats", "Formats that programs are read from and written to.",
-                   ["format", "file names", "is"], [1, 2, 3]),
-    "passes.md": ("src/passes/manager/passes.def", "PASS", "Passes", "Passes of the built-in device; the names are XLA's where XLA has the pass. `on request`: the device's own kernel is "
-                  "faster than what the pass makes, so it runs only when `xla_enable_hlo_passes_only` or `hloscope_enable_hlo_passes` names it.",
-                  ["pass", "room", "runs in", "does"], [1, 2, 0, 3]),
-    "pass_gaps.md": ("src/passes/manager/pass_gaps.def", "GAP", "What XLA's passes do and hloscope's do not",
-                     "Found by going through XLA's own tests of each pass. A pass that is not here does what XLA's tests show, as far as they are about a CPU; the single rules of "
-                     "the algebraic simplifier are listed, tried on an example each, by `hloscope passes explain algsimp`.", ["pass", "XLA's", "why not"], [0, 1, 2]),
-    "views.md": ("src/views/views.def", "VIEW", "Views", "What `hloscope tables CAPTURE VIEW` shows.", ["view", "shows"], [1, 2]),
-    "profile_views.md": ("src/views/profile_views.def", "PROFILE_VIEW", "Views of profiles", "What `hloscope tables PROFILE VIEW` shows of an XSpace.", ["view", "shows"], [1, 2]),
-    "sinks.md": ("src/trace/sinks.def", "SINK", "Export forms", "What `hloscope export CAPTURE --to=FORM` writes.", ["form", "file names", "for"], [1, 2, 3]),
-    "pjrt.md": ("src/pjrt/functions.def", "FN", "Functions of the PJRT C API",
-                "What the interface has, in the order of its table; `REQUIRED` is what JAX or PyTorch/XLA stop without. The minor version is the first one "
-                "with the function; 29 stands for 0.29 or before.",
-                ["function", "need", "minor version", "does"], [0, 1, 2, 3]),
-    "environment.md": ("src/base/core/variables.def", "VARIABLE", "Environment variables", "Every environment variable that hloscope reads.",
-                       ["variable", "value", "does"], [0, 1, 2]),
-    "codes.md": ("src/base/core/codes.def", "CODE", "Status codes", "What an error's `code` says; the numbers are those of PJRT.",
-                 ["code", "number", "meaning", "advice"], [0, 1, 2, 3]),
+    "ops.md": (
+        "src/hlo/ir/ops.def",
+        "OP",
+        "Operations",
+        "Every HLO operation and what it does.",
+        ["operation", "operands", "traits", "does"],
+        [1, 2, 3, 6],
+    ),
+    "types.md": (
+        "src/hlo/ir/types.def",
+        "TYPE",
+        "Element types",
+        "Every element type of XLA; one element takes N bytes in memory.",
+        ["type", "number in xla_data.proto", "bytes", "class", "value bits"],
+        [1, 2, 3, 4, 5],
+    ),
+    "formats.md": (
+        "src/formats/common/formats.def",
+        "FORMAT",
+        "Program formats",
+        "Formats that programs are read from and written to.",
+        ["format", "file names", "is"],
+        [1, 2, 3],
+    ),
+    "passes.md": (
+        "src/passes/manager/passes.def",
+        "PASS",
+        "Passes",
+        (
+            "Passes of the built-in device; the names are XLA's where XLA has the pass. `on"
+            " request`: the device's own kernel is faster than what the pass makes, so it runs only"
+            " when `xla_enable_hlo_passes_only` or `hloscope_enable_hlo_passes` names it."
+        ),
+        ["pass", "room", "runs in", "does"],
+        [1, 2, 0, 3],
+    ),
+    "pass_gaps.md": (
+        "src/passes/manager/pass_gaps.def",
+        "GAP",
+        "What XLA's passes do and hloscope's do not",
+        (
+            "Found by going through XLA's own tests of each pass. A pass that is not here does what"
+            " XLA's tests show, as far as they are about a CPU; the single rules of the algebraic"
+            " simplifier are listed, tried on an example each, by `hloscope passes explain"
+            " algsimp`."
+        ),
+        ["pass", "XLA's", "why not"],
+        [0, 1, 2],
+    ),
+    "views.md": (
+        "src/views/views.def",
+        "VIEW",
+        "Views",
+        "What `hloscope tables CAPTURE VIEW` shows.",
+        ["view", "shows"],
+        [1, 2],
+    ),
+    "profile_views.md": (
+        "src/views/profile_views.def",
+        "PROFILE_VIEW",
+        "Views of profiles",
+        "What `hloscope tables PROFILE VIEW` shows of an XSpace.",
+        ["view", "shows"],
+        [1, 2],
+    ),
+    "sinks.md": (
+        "src/trace/sinks.def",
+        "SINK",
+        "Export forms",
+        "What `hloscope export CAPTURE --to=FORM` writes.",
+        ["form", "file names", "for"],
+        [1, 2, 3],
+    ),
+    "pjrt.md": (
+        "src/pjrt/functions.def",
+        "FN",
+        "Functions of the PJRT C API",
+        (
+            "What the interface has, in the order of its table; `REQUIRED` is what JAX or"
+            " PyTorch/XLA stop without. The minor version is the first one with the function; 29"
+            " stands for 0.29 or before."
+        ),
+        ["function", "need", "minor version", "does"],
+        [0, 1, 2, 3],
+    ),
+    "environment.md": (
+        "src/base/core/variables.def",
+        "VARIABLE",
+        "Environment variables",
+        "Every environment variable that hloscope reads.",
+        ["variable", "value", "does"],
+        [0, 1, 2],
+    ),
+    "codes.md": (
+        "src/base/core/codes.def",
+        "CODE",
+        "Status codes",
+        "What an error's `code` says; the numbers are those of PJRT.",
+        ["code", "number", "meaning", "advice"],
+        [0, 1, 2, 3],
+    ),
 }
-CODE_COLUMNS = {"function", "operation", "type", "format", "pass", "code", "file names", "variable", "value", "view", "form"}
+CODE_COLUMNS = {
+    "function",
+    "operation",
+    "type",
+    "format",
+    "pass",
+    "code",
+    "file names",
+    "variable",
+    "value",
+    "view",
+    "form",
+}
 
 
 def fields(row: str) -> list[str]:
@@ -50,7 +141,7 @@ def fields(row: str) -> list[str]:
             end = at + 1
             while row[end] != '"':
                 end += 2 if row[end] == "\\" else 1
-            parts[-1] += row[at + 1:end].replace('\\"', '"')
+            parts[-1] += row[at + 1 : end].replace('\\"', '"')
             at = end
         elif char == "," and depth == 0:
             parts.append("")
@@ -65,7 +156,11 @@ def pipelines_of_passes() -> dict[str, str]:
     """By a pass's id: the pipelines that run it, and whether only on request."""
     runs: dict[str, list[str]] = {}
     name = ""
-    for kind, row in re.findall(r"^\s*(PIPELINE|RUN|ON_REQUEST)\((.*)\)\s*$", (ROOT / "src/passes/manager/pipelines.def").read_text(encoding="utf-8"), re.MULTILINE):
+    for kind, row in re.findall(
+        r"^\s*(PIPELINE|RUN|ON_REQUEST)\((.*)\)\s*$",
+        (ROOT / "src/passes/manager/pipelines.def").read_text(encoding="utf-8"),
+        re.MULTILINE,
+    ):
         parts = fields(row)
         if kind == "PIPELINE":
             name = parts[1]
@@ -76,19 +171,31 @@ def pipelines_of_passes() -> dict[str, str]:
     return {key: "; ".join(notes) for key, notes in runs.items()}
 
 
-def page(table: str, macro: str, title: str, introduction: str, heading: list[str], columns: list[int]) -> str:
+def page(
+    table: str, macro: str, title: str, introduction: str, heading: list[str], columns: list[int]
+) -> str:
     text = (ROOT / table).read_text(encoding="utf-8")
     rows = [fields(match) for match in re.findall(rf"^{macro}\((.*)\)\s*$", text, re.MULTILINE)]
     if not rows:
         raise SystemExit(f"{table}: no row {macro}(...)")
-    lines = [f"# {title}", "", f"{introduction} Made by `make docs` from `{table}`, {len(rows)} rows.", "",
-             "| " + " | ".join(heading) + " |", "|" + "---|" * len(heading)]
+    lines = [
+        f"# {title}",
+        "",
+        f"{introduction} Made by `make docs` from `{table}`, {len(rows)} rows.",
+        "",
+        "| " + " | ".join(heading) + " |",
+        "|" + "---|" * len(heading),
+    ]
     for row in rows:
         cells = []
         for name, column in zip(heading, columns):
             cell = row[column].replace("|", "\\|")
             if name == "traits":
-                cell = "" if cell == "0" else ", ".join(trait.strip().lower() for trait in row[column].split("|"))
+                cell = (
+                    ""
+                    if cell == "0"
+                    else ", ".join(trait.strip().lower() for trait in row[column].split("|"))
+                )
             elif name in ("operands", "needs", "class"):
                 cell = {"VARIADIC": "any", "NONE": ""}.get(cell, cell.lower())
             elif name == "runs in":

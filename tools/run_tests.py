@@ -3,9 +3,11 @@
 
     tools/run_tests.py BUILD [--suite NAME]... [--no-suite NAME]... [--slow FACTOR] [TEST]...
 
-Programs that speak TAP count with each of their cases, others as one. The numbers come from the JUnit file that meson writes, so a program
-that crashed counts as failed. What was skipped is listed by reason. The exit code is 0 only when nothing failed and something passed.
+Programs that speak TAP count with each of their cases, others as one. The numbers come from the
+JUnit file that meson writes, so a program that crashed counts as failed. What was skipped is listed
+by reason. The exit code is 0 only when nothing failed and something passed.
 """
+
 import argparse
 import json
 import pathlib
@@ -20,7 +22,9 @@ def count(junit: pathlib.Path) -> tuple[int, int, int, list[str]]:
     passed = failed = skipped = 0
     names = []
     # What a test prints may hold characters that XML does not have.
-    text = re.sub(r"[\x00-\x08\x0b\x0c\x0e-\x1f]", "?", junit.read_text(encoding="utf-8", errors="replace"))
+    text = re.sub(
+        r"[\x00-\x08\x0b\x0c\x0e-\x1f]", "?", junit.read_text(encoding="utf-8", errors="replace")
+    )
     for suite in xml.fromstring(text.encode()).iter("testsuite"):
         for case in suite.iter("testcase"):
             name = f"{suite.get('name')}: {case.get('name')}"
@@ -34,7 +38,9 @@ def count(junit: pathlib.Path) -> tuple[int, int, int, list[str]]:
     return passed, failed, skipped, names
 
 
-SKIPPED = re.compile(r"^\s*(?:1\.\.0|ok \d+)(?: - (?P<name>.*?))?\s*# SKIP\s*(?P<why>.*)$", re.IGNORECASE)
+SKIPPED = re.compile(
+    r"^\s*(?:1\.\.0|ok \d+)(?: - (?P<name>.*?))?\s*# SKIP\s*(?P<why>.*)$", re.IGNORECASE
+)
 
 
 def skips_by_reason(log: pathlib.Path) -> dict[str, list[str]]:
@@ -42,7 +48,9 @@ def skips_by_reason(log: pathlib.Path) -> dict[str, list[str]]:
     reasons: dict[str, list[str]] = {}
     for line in log.read_text(encoding="utf-8").splitlines() if log.exists() else []:
         test = json.loads(line)
-        told = [match for text in test.get("stdout", "").splitlines() if (match := SKIPPED.match(text))]
+        told = [
+            match for text in test.get("stdout", "").splitlines() if (match := SKIPPED.match(text))
+        ]
         for match in told:
             name = f"{test['name']}: {match['name']}" if match["name"] else test["name"]
             reasons.setdefault(match["why"].strip() or "no reason given", []).append(name)
@@ -56,7 +64,10 @@ def show_skips(reasons: dict[str, list[str]]) -> None:
         print("skipped:")
     for reason, names in sorted(reasons.items(), key=lambda r: (-len(r[1]), r[0])):
         print(f"  {len(names):4}  {reason}")
-        print(f"        {', '.join(names[:3])}" + (f" and {len(names) - 3} more" if len(names) > 3 else ""))
+        print(
+            f"        {', '.join(names[:3])}"
+            + (f" and {len(names) - 3} more" if len(names) > 3 else "")
+        )
 
 
 def show_failures(log: pathlib.Path) -> None:
@@ -71,21 +82,34 @@ def show_failures(log: pathlib.Path) -> None:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("build", type=pathlib.Path)
     parser.add_argument("tests", nargs="*", metavar="TEST", help="these tests only")
     parser.add_argument("--suite", action="append", default=[])
     parser.add_argument("--no-suite", action="append", default=[])
     parser.add_argument("--slow", default="1", help="factor on all time limits, for sanitizers")
     options = parser.parse_intermixed_args()
-    command = ["meson", "test", "-C", str(options.build), "--no-rebuild", "--print-errorlogs", "--timeout-multiplier", options.slow]
+    command = [
+        "meson",
+        "test",
+        "-C",
+        str(options.build),
+        "--no-rebuild",
+        "--print-errorlogs",
+        "--timeout-multiplier",
+        options.slow,
+    ]
     for suite in options.suite:
         command += ["--suite", suite]
     for suite in options.no_suite:
         command += ["--no-suite", suite]
     command += options.tests
     # A log of its own for each choice, so that two runs in one build do not write into one file.
-    name = "-".join(["testlog", *options.suite, *(f"no-{suite}" for suite in options.no_suite), *options.tests])[:100]
+    name = "-".join(
+        ["testlog", *options.suite, *(f"no-{suite}" for suite in options.no_suite), *options.tests]
+    )[:100]
     command += ["--logbase", name]
     log = options.build / "meson-logs" / f"{name}.json"
     junit = options.build / "meson-logs" / f"{name}.junit.xml"
@@ -106,7 +130,9 @@ def main() -> int:
         print("failed:")
         for name in names:
             print(f"  {name}")
-    print(f"tests took {time.monotonic() - begin:.0f} s" + (f"; {skipped} skipped" if skipped else ""))
+    print(
+        f"tests took {time.monotonic() - begin:.0f} s" + (f"; {skipped} skipped" if skipped else "")
+    )
     print(f"{passed} passed, {failed} failed", flush=True)
     return 1 if failed or not passed else 0
 

@@ -1,13 +1,17 @@
 #!/usr/bin/env python3
-"""make test-full: every test, and those of JAX, PyTorch/XLA, xprof and the real compilers with the packages that they need.
+"""make test-full: every test, and those of JAX, PyTorch/XLA, xprof and the real compilers with the
+packages that they need.
 
     tools/test_full.py BUILD [--clients-only] [--jax CHECKOUT]
 
-First what needs nothing, as `make test` does. Then tools/environments.py brings the packages (from the cache, or from the index, once for each lock file), and
-the suites of real clients run with them; those of JAX a second time with the newer JAX, where a Python for it is. Last a sample of JAX's own tests
-(tools/jax_ids.py), where a checkout of JAX is or can be had. What cannot be had is said at the end, in capitals. Ends with one line, `N passed, N failed`, and 1
-when a test failed; packages that cannot be had are no failure.
+First what needs nothing, as `make test` does. Then tools/environments.py brings the packages (from
+the cache, or from the index, once for each lock file), and the suites of real clients run with
+them; those of JAX a second time with the newer JAX, where a Python for it is. Last a sample of
+JAX's own tests (tools/jax_ids.py), where a checkout of JAX is or can be had. What cannot be had is
+said at the end, in capitals. Ends with one line, `N passed, N failed`, and 1 when a test failed;
+packages that cannot be had are no failure.
 """
+
 import argparse
 import json
 import os
@@ -34,12 +38,18 @@ class Total:
     def run(self, what, command, environment=None):
         """Runs a command that ends with `N passed, N failed`, and adds that."""
         print(f"== {what} ({time.monotonic() - START:.0f} s)", flush=True)
-        process = subprocess.Popen(command, env={**os.environ, **(environment or {})}, stdout=subprocess.PIPE, text=True, errors="replace")
+        process = subprocess.Popen(
+            command,
+            env={**os.environ, **(environment or {})},
+            stdout=subprocess.PIPE,
+            text=True,
+            errors="replace",
+        )
         last = ""
         for line in process.stdout:
             print(line, end="", flush=True)
             if line.startswith("NOT TESTED: "):  # said again at the end
-                self.missing.append(line[len("NOT TESTED: "):].strip())
+                self.missing.append(line[len("NOT TESTED: ") :].strip())
             last = line if line.strip() else last
         code = process.wait()
         match = re.match(r"(\d+) passed, (\d+) failed", last)
@@ -50,27 +60,47 @@ class Total:
 
 def environments():
     """{label: {"python": path or None, "reason": text}}"""
-    made = subprocess.run([sys.executable, str(ROOT / "tools" / "environments.py")], stdout=subprocess.PIPE, text=True, check=False)
+    made = subprocess.run(
+        [sys.executable, str(ROOT / "tools" / "environments.py")],
+        stdout=subprocess.PIPE,
+        text=True,
+        check=False,
+    )
     return json.loads(made.stdout)
 
 
 def client_variables(python, compilers):
-    variables = {f"HLOSCOPE_{kind}": python for kind in ("JAX_PYTHON", "TORCH_PYTHON", "XPROF_PYTHON", "TEST_PYTHON") if python}
+    variables = {
+        f"HLOSCOPE_{kind}": python
+        for kind in ("JAX_PYTHON", "TORCH_PYTHON", "XPROF_PYTHON", "TEST_PYTHON")
+        if python
+    }
     if compilers:
         variables["HLOSCOPE_PYTHON"] = compilers
     return variables
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n\n")[0])
     parser.add_argument("build")
-    parser.add_argument("--clients-only", action="store_true", help="leave out what needs no packages")
-    parser.add_argument("--jax", help="a checkout of JAX, whose tests are sampled (default: $HLOSCOPE_JAX_CHECKOUT, else it is fetched)")
+    parser.add_argument(
+        "--clients-only", action="store_true", help="leave out what needs no packages"
+    )
+    parser.add_argument(
+        "--jax",
+        help=(
+            "a checkout of JAX, whose tests are sampled (default: $HLOSCOPE_JAX_CHECKOUT, else it"
+            " is fetched)"
+        ),
+    )
     options = parser.parse_args()
     total = Total()
     tests = [sys.executable, str(ROOT / "tools" / "run_tests.py"), options.build]
     if not options.clients_only:
-        total.run("what needs no packages", [*tests, *(f"--no-suite={suite}" for suite in (*CLIENT_SUITES, "gpu"))])
+        total.run(
+            "what needs no packages",
+            [*tests, *(f"--no-suite={suite}" for suite in (*CLIENT_SUITES, "gpu"))],
+        )
     print(f"== packages ({time.monotonic() - START:.0f} s)", flush=True)
     found = environments()
     for label, entry in found.items():
@@ -79,20 +109,39 @@ def main():
             total.missing.append(f"the packages of python{label}.lock: {entry['reason']}")
     python, compilers = found[CLIENTS]["python"], found[COMPILERS]["python"]
     if python is None or compilers is None:
-        total.missing.append(f"JAX, PyTorch, xprof and the real compilers but for what is installed: {found[CLIENTS]['reason'] or found[COMPILERS]['reason']}")
+        total.missing.append(
+            "JAX, PyTorch, xprof and the real compilers but for what is installed:"
+            f" {found[CLIENTS]['reason'] or found[COMPILERS]['reason']}"
+        )
     newer = [label for label in found if label not in (CLIENTS, COMPILERS)]
     variables = client_variables(python, compilers)
     total.run("real clients", [*tests, *(f"--suite={suite}" for suite in CLIENT_SUITES)], variables)
     if python:
         total.run("quick tests that use packages", [*tests, *MORE], variables)
         jax = options.jax or os.environ.get("HLOSCOPE_JAX_CHECKOUT") or ""
-        sample = [sys.executable, str(ROOT / "tools" / "jax_ids.py"), "--python", python, "--build", options.build, "--sample", "--seconds", "240"]
+        sample = [
+            sys.executable,
+            str(ROOT / "tools" / "jax_ids.py"),
+            "--python",
+            python,
+            "--build",
+            options.build,
+            "--sample",
+            "--seconds",
+            "240",
+        ]
         total.run("JAX's own tests, a sample", [*sample, *(["--checkout", jax] if jax else [])])
     else:
         total.missing.append("JAX's own tests: there is no JAX to run them")
-    with_newer = next((found[label]["python"] for label in reversed(newer) if found[label]["python"]), None)
+    with_newer = next(
+        (found[label]["python"] for label in reversed(newer) if found[label]["python"]), None
+    )
     if with_newer:
-        total.run("the tests of JAX, with the newer one", [*tests, *JAX_TESTS], {"HLOSCOPE_JAX_PYTHON": with_newer})
+        total.run(
+            "the tests of JAX, with the newer one",
+            [*tests, *JAX_TESTS],
+            {"HLOSCOPE_JAX_PYTHON": with_newer},
+        )
     elif newer:
         total.missing.append("a newer JAX: " + "; ".join(found[label]["reason"] for label in newer))
     for text in total.missing:

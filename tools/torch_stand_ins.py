@@ -1,12 +1,16 @@
 #!/usr/bin/env python3
 """Lets PyTorch's wheel for CUDA be imported without NVIDIA's libraries, for tests on the processor.
 
-    tools/torch_stand_ins.py ENVIRONMENT         a virtual environment with torch, nvidia-cuda-runtime-cu12 and nvidia-cuda-cupti-cu12
+    tools/torch_stand_ins.py ENVIRONMENT         a virtual environment with torch,
+                                                 nvidia-cuda-runtime-cu12 and nvidia-cuda-cupti-cu12
 
-The index holds torch 2.9 for Linux in one form, which is linked to three gigabytes of NVIDIA's libraries and calls none of them without a GPU. For each that is
-missing a library of the same name is put beside torch's own: it defines what torch's libraries want of it, with the version they name, and each function
-returns 1, which is an error in all of these interfaces. Nothing is done where all are there.
+The index holds torch 2.9 for Linux in one form, which is linked to three gigabytes of NVIDIA's
+libraries and calls none of them without a GPU. For each that is missing a library of the same name
+is put beside torch's own: it defines what torch's libraries want of it, with the version they name,
+and each function returns 1, which is an error in all of these interfaces. Nothing is done where all
+are there.
 """
+
 import pathlib
 import re
 import subprocess
@@ -20,7 +24,9 @@ def output(*command):
 
 def wanted_libraries(library):
     """Names of the libraries that one asks for."""
-    return set(re.findall(r"\(NEEDED\).*\[(.+)\]", output("readelf", "--dynamic", "--wide", str(library))))
+    return set(
+        re.findall(r"\(NEEDED\).*\[(.+)\]", output("readelf", "--dynamic", "--wide", str(library)))
+    )
 
 
 def wanted_symbols(library):
@@ -54,9 +60,21 @@ def write_stand_in(path, symbols, scratch):
         versions.setdefault(version, []).append(name)
     source.append('.section .note.GNU-stack,"",@progbits')
     (scratch / "stand_in.s").write_text("\n".join(source) + "\n")
-    script = [f"{version} {{ global: {'; '.join(names)}; }};" for version, names in versions.items() if version]
+    script = [
+        f"{version} {{ global: {'; '.join(names)}; }};"
+        for version, names in versions.items()
+        if version
+    ]
     (scratch / "stand_in.map").write_text("\n".join(script) + "\n")
-    command = ["cc", "-shared", "-nostdlib", f"-Wl,-soname,{path.name}", "-o", str(path), str(scratch / "stand_in.s")]
+    command = [
+        "cc",
+        "-shared",
+        "-nostdlib",
+        f"-Wl,-soname,{path.name}",
+        "-o",
+        str(path),
+        str(scratch / "stand_in.s"),
+    ]
     if script:
         command.append(f"-Wl,--version-script={scratch / 'stand_in.map'}")
     subprocess.run(command, check=True)
@@ -69,12 +87,22 @@ def main(environment):
         print("no torch for CUDA here: nothing to stand in for")
         return 0
     own = site / "torch" / "lib"
-    present = {path.name for path in own.iterdir()} | {path.name for path in site.glob("nvidia/*/lib/*")}
-    libraries = sorted(path for path in own.glob("*.so") if path.name.startswith(("libtorch", "libc10")))
+    present = {path.name for path in own.iterdir()} | {
+        path.name for path in site.glob("nvidia/*/lib/*")
+    }
+    libraries = sorted(
+        path for path in own.glob("*.so") if path.name.startswith(("libtorch", "libc10"))
+    )
     missing = set()
     for library in libraries:
-        missing |= {name for name in wanted_libraries(library) - present if name.startswith(("libcu", "libnv", "libnccl"))}
-    missing.discard("libcuda.so.1")  # the driver's: only libcaffe2_nvrtc.so, which is loaded on a GPU
+        missing |= {
+            name
+            for name in wanted_libraries(library) - present
+            if name.startswith(("libcu", "libnv", "libnccl"))
+        }
+    missing.discard(
+        "libcuda.so.1"
+    )  # the driver's: only libcaffe2_nvrtc.so, which is loaded on a GPU
     symbols = {name: set() for name in missing}
     for library in libraries:
         owners = version_files(library)
@@ -82,13 +110,18 @@ def main(environment):
             owner = owners.get(version)
             if owner is None and (match := re.match(r"(nccl|cufile|cuFile|cusparseLt)", name)):
                 stem = match.group(1)
-                owner = next((m for m in missing if m.lower().startswith(f"lib{stem.lower()}.")), None)
+                owner = next(
+                    (m for m in missing if m.lower().startswith(f"lib{stem.lower()}.")), None
+                )
             if owner in symbols:
                 symbols[owner].add((name, version))
     with tempfile.TemporaryDirectory() as scratch:
         for name in sorted(missing):
             write_stand_in(own / name, symbols[name], pathlib.Path(scratch))
-    print(f"are-ins for {len(missing)} of NVIDIA's libraries, {sum(map(len, symbols.values()))} functions")
+    print(
+        f"are-ins for {len(missing)} of NVIDIA's libraries, {sum(map(len, symbols.values()))}"
+        " functions"
+    )
     return 0
 
 

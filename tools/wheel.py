@@ -1,18 +1,22 @@
 #!/usr/bin/env python3
-"""make wheel: one file for every Python 3.9 and later on every Linux (x86-64) with glibc 2.28 or later.
+"""make wheel: one file for every Python 3.9 and later on every Linux (x86-64) with glibc 2.28 or
+later.
 
     tools/wheel.py [--build build-wheel] [--out dist] [--jobs N]
 
-Builds what is installed with tools/portable/cc (gcc compiles, Zig links against glibc 2.28), LLVM and OpenBLAS beside the plugin and every other
-library inside, installs it into a folder, and packs that folder with the Python package:
+Builds what is installed with tools/portable/cc (gcc compiles, Zig links against glibc 2.28), LLVM
+and OpenBLAS beside the plugin and every other library inside, installs it into a folder, and packs
+that folder with the Python package:
 
     hloscope/*.py                        the package; hloscope/_program.py is the command `hloscope`
-    hloscope/bin, lib, share             the tree of `make install`, found from where the program lies
+    hloscope/bin, lib, share             the tree of `make install`, found from where the program
+                                         lies
     jax_plugins/hloscope/*.py            JAX's entry point
 
-and then looks at what it packed: which libraries and which versions of glibc's symbols each file asks for, and the size. The same sources give the
-same bytes.
+and then looks at what it packed: which libraries and which versions of glibc's symbols each file
+asks for, and the size. The same sources give the same bytes.
 """
+
 import argparse
 import base64
 import hashlib
@@ -30,12 +34,33 @@ TOOLS = ROOT / "build-tools"
 ZIG = "ziglang==0.17.1"
 GLIBC = (2, 28)
 # manylinux's list: what a machine with glibc has
-ALLOWED = {"libc.so.6", "libm.so.6", "libdl.so.2", "libpthread.so.0", "librt.so.1", "ld-linux-x86-64.so.2"}
+ALLOWED = {
+    "libc.so.6",
+    "libm.so.6",
+    "libdl.so.2",
+    "libpthread.so.0",
+    "librt.so.1",
+    "ld-linux-x86-64.so.2",
+}
 MOST_BYTES = 40_000_000
 TAG = "py3-none-manylinux_{}_{}_x86_64".format(*GLIBC)
 # Debian packages whose parts are inside: their licences travel with them
-INSIDE = ["libllvm19", "libopenblas-dev", "libsqlite3-dev", "libjansson-dev", "libpcre2-dev", "libzstd-dev", "zlib1g-dev", "libmicrohttpd-dev", "gcc-12-base"]
-TARGETS = ["product", "tools/portable/libhloscope_llvm.so", "tools/portable/libhloscope_openblas.so"]
+INSIDE = [
+    "libllvm19",
+    "libopenblas-dev",
+    "libsqlite3-dev",
+    "libjansson-dev",
+    "libpcre2-dev",
+    "libzstd-dev",
+    "zlib1g-dev",
+    "libmicrohttpd-dev",
+    "gcc-12-base",
+]
+TARGETS = [
+    "product",
+    "tools/portable/libhloscope_llvm.so",
+    "tools/portable/libhloscope_openblas.so",
+]
 
 
 def run(command, **more):
@@ -50,7 +75,18 @@ def get_zig():
 
 def build(folder: pathlib.Path, jobs: str):
     if not (folder / "build.ninja").exists():
-        run(["meson", "setup", folder, "-Dportable=true", "-Dprefer_static=true", "--prefix=/", "--libdir=lib"], env={**os.environ, "CC": str(ROOT / "tools/portable/cc")})
+        run(
+            [
+                "meson",
+                "setup",
+                folder,
+                "-Dportable=true",
+                "-Dprefer_static=true",
+                "--prefix=/",
+                "--libdir=lib",
+            ],
+            env={**os.environ, "CC": str(ROOT / "tools/portable/cc")},
+        )
     run(["ninja", "-C", folder, *(["-j", jobs] if jobs else []), *TARGETS])
     tree = folder / "tree"
     shutil.rmtree(tree, ignore_errors=True)
@@ -69,8 +105,15 @@ def description():
 
 def metadata():
     head = [
-        "Metadata-Version: 2.1", "Name: hloscope", f"Version: {version()}", f"Summary: {description()}", "License: Apache-2.0", "Requires-Python: >=3.9",
-        "Classifier: Operating System :: POSIX :: Linux", "Classifier: Programming Language :: Python :: 3", "Description-Content-Type: text/markdown",
+        "Metadata-Version: 2.1",
+        "Name: hloscope",
+        f"Version: {version()}",
+        f"Summary: {description()}",
+        "License: Apache-2.0",
+        "Requires-Python: >=3.9",
+        "Classifier: Operating System :: POSIX :: Linux",
+        "Classifier: Programming Language :: Python :: 3",
+        "Description-Content-Type: text/markdown",
     ]
     return "\n".join(head) + "\n\n" + (ROOT / "python" / "README.md").read_text(encoding="utf-8")
 
@@ -90,7 +133,11 @@ hloscope = hloscope.pytest_plugin
 
 
 def python_files(package: pathlib.Path):
-    return sorted(path for path in package.rglob("*") if path.suffix in (".py", ".pyi", ".typed") or path.name == "py.typed")
+    return sorted(
+        path
+        for path in package.rglob("*")
+        if path.suffix in (".py", ".pyi", ".typed") or path.name == "py.typed"
+    )
 
 
 def is_elf(path: pathlib.Path):
@@ -107,13 +154,18 @@ def collect(tree: pathlib.Path):
     files.append(("hloscope/_version.py", f'version = "{version()}"\n'.encode(), False))
     for path in sorted(tree.rglob("*")):
         name = str(path.relative_to(tree))
-        if not path.is_file() or name.startswith(("include/", "lib/pkgconfig/", "share/man/")):  # for C programs and for manuals
+        if not path.is_file() or name.startswith(
+            ("include/", "lib/pkgconfig/", "share/man/")
+        ):  # for C programs and for manuals
             continue
         if is_elf(path):
             run(["strip", "--strip-unneeded", path.resolve()])
         files.append((f"hloscope/{name}", path.read_bytes(), is_elf(path)))
     info = f"hloscope-{version()}.dist-info"
-    wheel = f"Wheel-Version: 1.0\nGenerator: hloscope tools/wheel.py\nRoot-Is-Purelib: false\nTag: {TAG}\n"
+    wheel = (
+        "Wheel-Version: 1.0\nGenerator: hloscope tools/wheel.py\nRoot-Is-Purelib: false\nTag:"
+        f" {TAG}\n"
+    )
     files.append((f"{info}/METADATA", metadata().encode(), False))
     files.append((f"{info}/WHEEL", wheel.encode(), False))
     files.append((f"{info}/entry_points.txt", ENTRY_POINTS.encode(), False))
@@ -133,7 +185,10 @@ def write(files, info, out: pathlib.Path):
     out.mkdir(exist_ok=True)
     path = out / f"hloscope-{version()}-{TAG}.whl"
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
-        for name, data, executable in [*files, (f"{info}/RECORD", ("\n".join(record) + "\n").encode(), False)]:
+        for name, data, executable in [
+            *files,
+            (f"{info}/RECORD", ("\n".join(record) + "\n").encode(), False),
+        ]:
             entry = zipfile.ZipInfo(name, (2020, 1, 1, 0, 0, 0))
             entry.external_attr = (0o100755 if executable else 0o100644) << 16
             entry.compress_type = zipfile.ZIP_DEFLATED
@@ -145,7 +200,9 @@ def problems(path: pathlib.Path, scratch: pathlib.Path):
     """What the wheel asks of a machine beyond its tag, one sentence each."""
     found = []
     if path.stat().st_size > MOST_BYTES:
-        found.append(f"{path.name} has {path.stat().st_size / 1e6:.1f} MB, more than {MOST_BYTES / 1e6:.0f}")
+        found.append(
+            f"{path.name} has {path.stat().st_size / 1e6:.1f} MB, more than {MOST_BYTES / 1e6:.0f}"
+        )
     shutil.rmtree(scratch, ignore_errors=True)
     with zipfile.ZipFile(path) as archive:
         archive.extractall(scratch)
@@ -153,14 +210,18 @@ def problems(path: pathlib.Path, scratch: pathlib.Path):
         if not file.is_file() or not is_elf(file):
             continue
         name = file.relative_to(scratch)
-        dynamic = subprocess.run(["readelf", "-dVW", str(file)], check=True, capture_output=True, text=True).stdout
+        dynamic = subprocess.run(
+            ["readelf", "-dVW", str(file)], check=True, capture_output=True, text=True
+        ).stdout
         for library in re.findall(r"\(NEEDED\)\s+Shared library: \[(.*?)\]", dynamic):
             if library not in ALLOWED:
                 found.append(f"{name} needs {library}")
         for version_text in sorted(set(re.findall(r"Name: GLIBC_([0-9.]+)", dynamic))):
             if tuple(map(int, version_text.split(".")))[:2] > GLIBC:
                 found.append(f"{name} needs GLIBC_{version_text}")
-        undefined = subprocess.run(["nm", "-D", "--undefined-only", str(file)], check=True, capture_output=True, text=True).stdout
+        undefined = subprocess.run(
+            ["nm", "-D", "--undefined-only", str(file)], check=True, capture_output=True, text=True
+        ).stdout
         for line in undefined.splitlines():
             if line.split()[0] == "U" and "@" not in line:
                 found.append(f"{name} needs {line.split()[1]}, which no library that it names has")
@@ -168,7 +229,9 @@ def problems(path: pathlib.Path, scratch: pathlib.Path):
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build-wheel")
     parser.add_argument("--out", type=pathlib.Path, default=ROOT / "dist")
     parser.add_argument("--jobs", default="")

@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
-"""Queries over the files of bench_store: SQLite by itself, DuckDB over the Parquet part (where Python has it).
+"""Queries over the files of bench_store: SQLite by itself, DuckDB over the Parquet part (where
+Python has it).
 
-    store_queries.py FOLDER
+store_queries.py FOLDER
 """
+
 import pathlib
 import sqlite3
 import sys
@@ -10,8 +12,13 @@ import time
 
 SQLITE = {
     "outcomes": "SELECT status, count(*) FROM task GROUP BY status",
-    "one task": "SELECT detail FROM task WHERE experiment = 1 AND key = (SELECT key FROM task WHERE id = 5000)",
-    "slowest ten": "SELECT key, json_extract(detail, '$.took_s') AS took FROM task ORDER BY took DESC LIMIT 10",
+    "one task": (
+        "SELECT detail FROM task WHERE experiment = 1 AND key = (SELECT key FROM task WHERE id ="
+        " 5000)"
+    ),
+    "slowest ten": (
+        "SELECT key, json_extract(detail, '$.took_s') AS took FROM task ORDER BY took DESC LIMIT 10"
+    ),
 }
 DUCKDB = {
     "outcomes": "SELECT outcome, count(*) FROM part GROUP BY outcome",

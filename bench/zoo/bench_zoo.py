@@ -1,17 +1,23 @@
-"""The zoo on the built-in device beside XLA:CPU, interleaved: run time, processor time, compile time, and how far from the machine's limit.
+"""The zoo on the built-in device beside XLA:CPU, interleaved: run time, processor time, compile
+time, and how far from the machine's limit.
 
-  python bench/zoo/bench_zoo.py                               every program of zoo.py: `make bench-zoo`
+  python bench/zoo/bench_zoo.py                               every program of zoo.py: `make
+                                                              bench-zoo`
   python bench/zoo/bench_zoo.py types_ scatter_histogram_64   names or beginnings of names
   python bench/zoo/bench_zoo.py --rounds 11 --page docs/ZOO.md --picture docs/zoo.svg
-  python bench/zoo/bench_zoo.py --programs bench/zoo_holdout/programs.py --marks holdout --page docs/ZOO.md
+  python bench/zoo/bench_zoo.py --programs bench/zoo_holdout/programs.py --marks holdout --page
+  docs/ZOO.md
 
-Needs a Python with JAX (--xla-python, else .venv/bin/python, else this one); it also exports the programs. Both sides sit in a worker
-each, as in bench/vs_xla.py, and take turns in random order: a turn runs a program for about --block-ms. A ratio (hloscope / XLA:CPU) is
-made from the medians of one round; what is shown is the median of the rounds with a 95 % bootstrap interval. `processor` is the ratio of
-the processor time of all threads of the two workers: on a machine that others use it says more than the clock. `limit` is the least time
-by the machine's measured peaks (`hloscope devices --calibrate`): flops of the program at the rate for its type, bytes of arguments and
-results once, 2 us of dispatch; `share` is limit / run. Sorted by ratio, the slowest first.
+Needs a Python with JAX (--xla-python, else .venv/bin/python, else this one); it also exports the
+programs. Both sides sit in a worker each, as in bench/vs_xla.py, and take turns in random order: a
+turn runs a program for about --block-ms. A ratio (hloscope / XLA:CPU) is made from the medians of
+one round; what is shown is the median of the rounds with a 95 % bootstrap interval. `processor` is
+the ratio of the processor time of all threads of the two workers: on a machine that others use it
+says more than the clock. `limit` is the least time by the machine's measured peaks (`hloscope
+devices --calibrate`): flops of the program at the rate for its type, bytes of arguments and results
+once, 2 us of dispatch; `share` is limit / run. Sorted by ratio, the slowest first.
 """
+
 import argparse
 import json
 import os
@@ -27,12 +33,36 @@ HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
 
 import vs_xla
-from vs_xla import ROOT, Worker, WorkerError, geometric_mean, machine, median_interval, text_ratio, text_seconds, version
+from vs_xla import (
+    ROOT,
+    Worker,
+    WorkerError,
+    geometric_mean,
+    machine,
+    median_interval,
+    text_ratio,
+    text_seconds,
+    version,
+)
 
 DISPATCH_SECONDS = 2e-6
-# Operations a second beside those in f32, for the limit: what vector registers hold of the type, and products of narrow types.
+# Operations a second beside those in f32, for the limit: what vector registers hold of the type,
+# and products of narrow types.
 RATES = {"f64": 0.5, "c128": 0.5, "bf16": 2, "s8": 4, "u8": 4}
-BYTES = {"pred": 1, "s8": 1, "u8": 1, "bf16": 2, "f16": 2, "s16": 2, "u16": 2, "f64": 8, "s64": 8, "u64": 8, "c64": 8, "c128": 16}
+BYTES = {
+    "pred": 1,
+    "s8": 1,
+    "u8": 1,
+    "bf16": 2,
+    "f16": 2,
+    "s16": 2,
+    "u16": 2,
+    "f64": 8,
+    "s64": 8,
+    "u64": 8,
+    "c64": 8,
+    "c128": 16,
+}
 
 
 def processor_seconds(pid):
@@ -41,7 +71,7 @@ def processor_seconds(pid):
     for task in pathlib.Path(f"/proc/{pid}/task").iterdir():
         try:
             total += int((task / "schedstat").read_text().split()[0])
-        except OSError:    # a thread that has just ended
+        except OSError:  # a thread that has just ended
             continue
     return total / 1e9
 
@@ -77,8 +107,15 @@ class Xla:
 
 class Hloscope(vs_xla.HloscopeSide):
     def job(self, row, records, series):
-        return {"job": "run", "program": row["path"], "records": records, "series": series, "fetch": False,
-                "inputs": "keep" if series else "first", "cache": ["memory"]}
+        return {
+            "job": "run",
+            "program": row["path"],
+            "records": records,
+            "series": series,
+            "fetch": False,
+            "inputs": "keep" if series else "first",
+            "cache": ["memory"],
+        }
 
     def describe(self, row):
         return self.ask({"job": "describe", "program": row["path"], "cache": ["memory"]})
@@ -91,7 +128,11 @@ def turn(side, row, counts, block_seconds):
     count, pid = counts[side.name][row["name"]], side.worker.process.pid
     before = processor_seconds(pid)
     seconds = side.run(row, count)
-    return {"run": statistics.median(seconds), "least": min(seconds), "processor": (processor_seconds(pid) - before) / count}
+    return {
+        "run": statistics.median(seconds),
+        "least": min(seconds),
+        "processor": (processor_seconds(pid) - before) / count,
+    }
 
 
 def measure(sides, rows, options):
@@ -119,12 +160,20 @@ def measure(sides, rows, options):
                 result["about"] = side.describe(row)
             side.forget(row)
         results[row["name"]] = result
-        print(f"{number + 1}/{len(rows)} {row['name']} {ratio_text(result)}", file=sys.stderr, flush=True)
+        print(
+            f"{number + 1}/{len(rows)} {row['name']} {ratio_text(result)}",
+            file=sys.stderr,
+            flush=True,
+        )
     return results
 
 
 def ratios(result, kind):
-    return [one["hloscope"][kind] / max(one["xla"][kind], 1e-9) for one in result["rounds"] if len(one) == 2]
+    return [
+        one["hloscope"][kind] / max(one["xla"][kind], 1e-9)
+        for one in result["rounds"]
+        if len(one) == 2
+    ]
 
 
 def ratio_text(result):
@@ -132,7 +181,10 @@ def ratio_text(result):
     if not values:
         return f"failed: {result['failed']}"
     ours = statistics.median(one["hloscope"]["least"] for one in result["rounds"] if len(one) == 2)
-    return f"least {statistics.median(values):.2f} processor {statistics.median(processor):.2f} {text_seconds(ours)}"
+    return (
+        f"least {statistics.median(values):.2f} processor {statistics.median(processor):.2f}"
+        f" {text_seconds(ours)}"
+    )
 
 
 def moved_bytes(shapes):
@@ -150,11 +202,18 @@ def limit(result, peaks):
     about = result.get("about")
     if not about:
         return None
-    inputs, outputs = (" ".join(one if isinstance(one, str) else one["shape"] for one in about[side]) for side in ("inputs", "outputs"))
+    inputs, outputs = (
+        " ".join(one if isinstance(one, str) else one["shape"] for one in about[side])
+        for side in ("inputs", "outputs")
+    )
     shapes, kinds = f"{inputs} {outputs}", re.findall(r"(\w+)\[", inputs) or ["f32"]
     rate = peaks[0] * RATES.get(max(kinds, key=kinds.count), 1)
     flops = max(about.get("flops") or 0, 0)
-    return max((flops / rate, "flops"), (moved_bytes(shapes) / peaks[1], "bytes"), (DISPATCH_SECONDS, "dispatch"))
+    return max(
+        (flops / rate, "flops"),
+        (moved_bytes(shapes) / peaks[1], "bytes"),
+        (DISPATCH_SECONDS, "dispatch"),
+    )
 
 
 def table(results, peaks):
@@ -162,56 +221,108 @@ def table(results, peaks):
     for name, result in results.items():
         values = ratios(result, "run")
         if not values:
-            lines.append(f"| {name} | " + "; ".join(f"{side}: {text.splitlines()[0][:150]}" for side, text in result["failed"].items()) + " |")
+            lines.append(
+                f"| {name} | "
+                + "; ".join(
+                    f"{side}: {text.splitlines()[0][:150]}"
+                    for side, text in result["failed"].items()
+                )
+                + " |"
+            )
             continue
         rows.append((statistics.median(values), name, values, result))
     rows.sort(key=lambda row: -row[0])
     for _, name, values, result in rows:
-        middle = {side: statistics.median(one[side]["run"] for one in result["rounds"] if len(one) == 2) for side in ("xla", "hloscope")}
+        middle = {
+            side: statistics.median(one[side]["run"] for one in result["rounds"] if len(one) == 2)
+            for side in ("xla", "hloscope")
+        }
         least = limit(result, peaks)
         share = f"{least[0] / middle['hloscope']:.0%} of {least[1]}" if least else ""
         compiles = result["compile"]
-        lines.append(f"| {name} | {text_seconds(middle['xla'])} | {text_seconds(middle['hloscope'])} | {text_ratio(median_interval(values, draw))} "
-                     f"| {statistics.median(ratios(result, 'processor')):.2f} | {compiles['hloscope'] / compiles['xla']:.2f} | {share} |")
-    head = ["| program | XLA:CPU | hloscope | ratio | processor | compile | share of the limit |", "|" + "---|" * 7]
+        lines.append(
+            f"| {name} | {text_seconds(middle['xla'])} | {text_seconds(middle['hloscope'])} |"
+            f" {text_ratio(median_interval(values, draw))} |"
+            f" {statistics.median(ratios(result, 'processor')):.2f} |"
+            f" {compiles['hloscope'] / compiles['xla']:.2f} | {share} |"
+        )
+    head = [
+        "| program | XLA:CPU | hloscope | ratio | processor | compile | share of the limit |",
+        "|" + "---|" * 7,
+    ]
     if rows:
         mean = geometric_mean([row[2] for row in rows], draw)
         slower = sum(median_interval(row[2], draw)[1] > 1 for row in rows)
         processor = [ratios(row[3], "processor") for row in rows]
         above = sum(statistics.median(values) > 1 for values in processor)
-        lines.append(f"| **geometric mean of {len(rows)}** | | | **{text_ratio(mean)}** | **{text_ratio(geometric_mean(processor, draw))}**, above 1: {above} "
-                     f"| | slower with the whole interval: {slower} |")
+        lines.append(
+            f"| **geometric mean of {len(rows)}** | | | **{text_ratio(mean)}** |"
+            f" **{text_ratio(geometric_mean(processor, draw))}**, above 1: {above} | | slower with"
+            f" the whole interval: {slower} |"
+        )
     return "\n".join(head + lines), [(row[1], row[0]) for row in rows]
 
 
 def picture(bars):
-    """One bar a program, sorted, on a logarithmic axis from 1/64 to 64; the line in the middle is XLA:CPU."""
+    """One bar a program, sorted, on a logarithmic axis from 1/64 to 64; the line in the middle is
+    XLA:CPU."""
     import math
+
     width, height, middle = 900, 14, 500
     unit = 380 / math.log(64)
-    out = [f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height * len(bars) + 30}" font-family="sans-serif" font-size="10">']
+    out = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}"'
+        f' height="{height * len(bars) + 30}" font-family="sans-serif" font-size="10">'
+    ]
     for number, (name, ratio) in enumerate(bars):
         y, length = 24 + number * height, max(-380.0, min(380.0, math.log(ratio) * unit))
         colour = "#c0392b" if ratio > 1 else "#2471a3"
-        out.append(f'<rect x="{middle + min(0, length):.1f}" y="{y}" width="{abs(length):.1f}" height="{height - 3}" fill="{colour}"/>')
+        out.append(
+            f'<rect x="{middle + min(0, length):.1f}" y="{y}" width="{abs(length):.1f}"'
+            f' height="{height - 3}" fill="{colour}"/>'
+        )
         out.append(f'<text x="4" y="{y + 9}">{name} {ratio:.2f}</text>')
-    out.append(f'<line x1="{middle}" x2="{middle}" y1="18" y2="{height * len(bars) + 24}" stroke="black"/>')
-    out.append(f'<text x="{middle}" y="12" text-anchor="middle">hloscope / XLA:CPU = 1; left is faster</text></svg>')
+    out.append(
+        f'<line x1="{middle}" x2="{middle}" y1="18" y2="{height * len(bars) + 24}" stroke="black"/>'
+    )
+    out.append(
+        f'<text x="{middle}" y="12" text-anchor="middle">hloscope / XLA:CPU = 1; left is'
+        " faster</text></svg>"
+    )
     return "\n".join(out) + "\n"
 
 
 def main():
     parser = argparse.ArgumentParser(description="The zoo beside XLA:CPU.")
-    parser.add_argument("names", nargs="*", help="programs, or what their names begin with; none means all")
-    parser.add_argument("--rounds", type=int, default=5, help="turns of each side for each program (5)")
+    parser.add_argument(
+        "names", nargs="*", help="programs, or what their names begin with; none means all"
+    )
+    parser.add_argument(
+        "--rounds", type=int, default=5, help="turns of each side for each program (5)"
+    )
     parser.add_argument("--block-ms", type=float, default=40, help="running time of a turn (40)")
     parser.add_argument("--seed", type=int, default=1, help="of the order of the turns (1)")
-    parser.add_argument("--hloscope", default=str(ROOT / "build" / "hloscope"), help="the program to measure")
-    parser.add_argument("--plugin", default=str(ROOT / "build" / "libhloscope_cpu_pjrt.so"), help="its device")
+    parser.add_argument(
+        "--hloscope", default=str(ROOT / "build" / "hloscope"), help="the program to measure"
+    )
+    parser.add_argument(
+        "--plugin", default=str(ROOT / "build" / "libhloscope_cpu_pjrt.so"), help="its device"
+    )
     parser.add_argument("--xla-python", help="a Python with JAX")
-    parser.add_argument("--programs", help="a file that fills zoo.PROGRAMS with others (bench/zoo_holdout/programs.py)")
-    parser.add_argument("--folder", help="where the exported programs are, or go (build/zoo, or build/ and the folder of --programs)")
-    parser.add_argument("--page", help="a Markdown page with the markers MARKS: begin and MARKS: end")
+    parser.add_argument(
+        "--programs",
+        help="a file that fills zoo.PROGRAMS with others (bench/zoo_holdout/programs.py)",
+    )
+    parser.add_argument(
+        "--folder",
+        help=(
+            "where the exported programs are, or go (build/zoo, or build/ and the folder of"
+            " --programs)"
+        ),
+    )
+    parser.add_argument(
+        "--page", help="a Markdown page with the markers MARKS: begin and MARKS: end"
+    )
     parser.add_argument("--marks", default="zoo", help="see --page (zoo)")
     parser.add_argument("--picture", help="an SVG file")
     parser.add_argument("--output", default="bench_zoo.json", help="all samples, as JSON")
@@ -219,33 +330,68 @@ def main():
     venv = ROOT / ".venv" / "bin" / "python"
     python = options.xla_python or (str(venv) if venv.exists() else sys.executable)
     if subprocess.run([python, "-c", "import jax"], stderr=subprocess.DEVNULL).returncode:
-        sys.exit(f"{python} has no JAX: python3 -m venv .venv && .venv/bin/pip install -r models/requirements.txt")
+        sys.exit(
+            f"{python} has no JAX: python3 -m venv .venv && .venv/bin/pip install -r"
+            " models/requirements.txt"
+        )
     if options.programs:
         os.environ["HLOSCOPE_ZOO"] = str(pathlib.Path(options.programs).resolve())
     name = pathlib.Path(options.programs).resolve().parent.name if options.programs else "zoo"
     folder = pathlib.Path(options.folder or ROOT / "build" / name)
     if not (folder / "programs.json").exists():
-        subprocess.run([python, str(HERE / "export.py"), str(folder)], check=True, stdout=subprocess.DEVNULL, env={**os.environ, "JAX_PLATFORMS": "cpu"})
+        subprocess.run(
+            [python, str(HERE / "export.py"), str(folder)],
+            check=True,
+            stdout=subprocess.DEVNULL,
+            env={**os.environ, "JAX_PLATFORMS": "cpu"},
+        )
     rows = json.loads((folder / "programs.json").read_text())["programs"]
-    rows = [{**row, "path": str(folder / row["file"])} for row in rows if not options.names or any(row["name"].startswith(name) for name in options.names)]
+    rows = [
+        {**row, "path": str(folder / row["file"])}
+        for row in rows
+        if not options.names or any(row["name"].startswith(name) for name in options.names)
+    ]
     if not rows:
         parser.error("no such program")
     before, start = machine(), time.time()
-    answer = subprocess.run([options.hloscope, "devices", "--calibrate", "--format=json"], capture_output=True, text=True, check=True)
+    answer = subprocess.run(
+        [options.hloscope, "devices", "--calibrate", "--format=json"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
     row = json.loads(answer.stdout)["rows"][0]
     peaks = (row["flop_rate"], row["byte_rate"])
     results = measure([Xla(python), Hloscope(options.hloscope, options.plugin)], rows, options)
     text, bars = table(results, peaks)
-    text += (f"\n\n{before.get('cpu', 'unknown CPU')}, {before['cores']} cores, load {before['load_average'][0]:.2f} before and {os.getloadavg()[0]:.2f} after; "
-             f"{options.rounds} rounds in {time.time() - start:.0f} s; peaks {peaks[0] / 1e9:.0f} GFLOP/s and {peaks[1] / 1e9:.1f} GB/s; {version()}.")
+    text += (
+        f"\n\n{before.get('cpu', 'unknown CPU')}, {before['cores']} cores, load"
+        f" {before['load_average'][0]:.2f} before and {os.getloadavg()[0]:.2f} after;"
+        f" {options.rounds} rounds in {time.time() - start:.0f} s; peaks {peaks[0] / 1e9:.0f}"
+        f" GFLOP/s and {peaks[1] / 1e9:.1f} GB/s; {version()}."
+    )
     if before["load_average"][0] > vs_xla.BUSY_LOAD * before["cores"]:
-        text += " **The machine was busy with other things: these numbers are for orientation only.**"
+        text += (
+            " **The machine was busy with other things: these numbers are for orientation only.**"
+        )
     print(text)
     if options.page:
         vs_xla.put_into_page(options.page, text, options.marks)
     if options.picture:
         pathlib.Path(options.picture).write_text(picture(bars))
-    pathlib.Path(options.output).write_text(json.dumps({"machine": before, "options": vars(options), "version": version(), "peaks": peaks, "programs": results}, indent=1) + "\n")
+    pathlib.Path(options.output).write_text(
+        json.dumps(
+            {
+                "machine": before,
+                "options": vars(options),
+                "version": version(),
+                "peaks": peaks,
+                "programs": results,
+            },
+            indent=1,
+        )
+        + "\n"
+    )
 
 
 if __name__ == "__main__":

@@ -1,7 +1,9 @@
 """Writes the zoo's programs as StableHLO text, without large constants, and programs.json.
 
-  python bench/zoo/export.py FOLDER [NAME...]      FOLDER/NAME.mlir; needs JAX (models/requirements.txt)
+python bench/zoo/export.py FOLDER [NAME...]      FOLDER/NAME.mlir; needs JAX
+                                                 (models/requirements.txt)
 """
+
 import json
 import os
 import pathlib
@@ -10,7 +12,7 @@ import sys
 
 import zoo
 
-if os.environ.get("HLOSCOPE_ZOO"):    # other programs in place of the zoo's
+if os.environ.get("HLOSCOPE_ZOO"):  # other programs in place of the zoo's
     runpy.run_path(os.environ["HLOSCOPE_ZOO"])
 
 MOST_BYTES = 200_000
@@ -27,7 +29,9 @@ def main():
         if len(text) > MOST_BYTES:
             sys.exit(f"{program.name}: {len(text)} bytes: write its constants as computations")
         (folder / f"{program.name}.mlir").write_text(text)
-        rows.append({"name": program.name, "family": program.family, "file": f"{program.name}.mlir"})
+        rows.append(
+            {"name": program.name, "family": program.family, "file": f"{program.name}.mlir"}
+        )
         print(f"{program.name} {len(text)}")
     (folder / "programs.json").write_text(json.dumps({"programs": rows}, indent=1) + "\n")
 

@@ -1,4 +1,6 @@
-"""XLA:CPU for the zoo, in a process of its own: the jobs of bench/xla_worker.py, for the programs of zoo.py, through jaxlib's executable."""
+"""XLA:CPU for the zoo, in a process of its own: the jobs of bench/xla_worker.py, for the programs
+of zoo.py, through jaxlib's executable."""
+
 import os
 import pathlib
 import runpy
@@ -16,15 +18,18 @@ import inputs
 import worker_loop
 import zoo
 
-if os.environ.get("HLOSCOPE_ZOO"):    # other programs in place of the zoo's
+if os.environ.get("HLOSCOPE_ZOO"):  # other programs in place of the zoo's
     runpy.run_path(os.environ["HLOSCOPE_ZOO"])
 
 
 class Held:
     def __init__(self, program):
         self.program = program
-        jax.config.update("jax_enable_x64", True)    # arguments keep their types
-        self.leaves = [jax.device_put(inputs.fill(a.shape, np.dtype(a.dtype), index, 0)) for index, a in enumerate(program.arguments)]
+        jax.config.update("jax_enable_x64", True)  # arguments keep their types
+        self.leaves = [
+            jax.device_put(inputs.fill(a.shape, np.dtype(a.dtype), index, 0))
+            for index, a in enumerate(program.arguments)
+        ]
         self.compiled = None
 
     def compile(self):
@@ -34,11 +39,16 @@ class Held:
         self.compiled = lowered.compile()
         seconds = time.perf_counter() - start
         kept = getattr(self.compiled._executable, "_kept_var_idx", None)
-        self.given = self.leaves if kept is None else [leaf for i, leaf in enumerate(self.leaves) if i in kept]
+        self.given = (
+            self.leaves
+            if kept is None
+            else [leaf for i, leaf in enumerate(self.leaves) if i in kept]
+        )
         return seconds
 
     def run(self, count):
-        """`count` runs, each awaited: seconds of the clock, and of the processor for all of them."""
+        """`count` runs, each awaited: seconds of the clock, and of the processor for all of
+        them."""
         execute, samples = self.compiled.runtime_executable().execute_sharded, []
         processor = time.process_time()
         for _ in range(count):
@@ -55,7 +65,12 @@ def main():
 
     def answer(job):
         if job["do"] == "hello":
-            return {"name": "XLA:CPU", "jax": jax.__version__, "jaxlib": jaxlib.__version__, "programs": list(zoo.PROGRAMS)}
+            return {
+                "name": "XLA:CPU",
+                "jax": jax.__version__,
+                "jaxlib": jaxlib.__version__,
+                "programs": list(zoo.PROGRAMS),
+            }
         name = job["program"]
         if job["do"] == "forget":
             held.pop(name, None)

@@ -1,11 +1,16 @@
-"""The network of the pattern analysis' MLP, trained for a few steps: JAX_PLATFORMS=hloscope python jax_mlp.py"""
+"""The network of the pattern analysis' MLP, trained for a few steps: JAX_PLATFORMS=hloscope python
+jax_mlp.py"""
+
 import jax
 import jax.numpy as jnp
 
 
 def init(key, sizes=(64, 128, 64)):
     keys = jax.random.split(key, len(sizes) - 1)
-    return [(jax.random.normal(k, (a, b)) * a**-0.5, jnp.zeros(b)) for k, a, b in zip(keys, sizes, sizes[1:])]
+    return [
+        (jax.random.normal(k, (a, b)) * a**-0.5, jnp.zeros(b))
+        for k, a, b in zip(keys, sizes, sizes[1:])
+    ]
 
 
 def model(params, x):

@@ -1,4 +1,6 @@
-"""The network of docs/tutorials/operator-profile.md under JAX: JAX_PLATFORMS=hloscope hloscope profile -- python operator_profile_jax.py"""
+"""The network of docs/tutorials/operator-profile.md under JAX: JAX_PLATFORMS=hloscope hloscope
+profile -- python operator_profile_jax.py"""
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -21,7 +23,12 @@ def network(p, x):
 
 
 rng = np.random.default_rng(0)
-p = {"w1": rng.normal(size=(4, 4)), "b1": rng.normal(size=4), "w2": rng.normal(size=(2, 4)), "b2": rng.normal(size=2)}
+p = {
+    "w1": rng.normal(size=(4, 4)),
+    "b1": rng.normal(size=4),
+    "w2": rng.normal(size=(2, 4)),
+    "b2": rng.normal(size=2),
+}
 p = {name: value.astype(np.float32) for name, value in p.items()}
 x = rng.random((4, 4), dtype=np.float32)
 expected = np.tanh(np.maximum(x @ p["w1"].T + p["b1"], 0) @ p["w2"].T + p["b2"])

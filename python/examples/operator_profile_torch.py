@@ -1,7 +1,11 @@
-"""The network of docs/tutorials/operator-profile.md under PyTorch/XLA: PJRT_DEVICE=HLOSCOPE hloscope profile -- python operator_profile_torch.py"""
+"""The network of docs/tutorials/operator-profile.md under PyTorch/XLA: PJRT_DEVICE=HLOSCOPE
+hloscope profile -- python operator_profile_torch.py"""
+
 import os
 
-os.environ.setdefault("XLA_HLO_DEBUG", "1")  # names of modules and functions go into the program, and so into the profile
+os.environ.setdefault(
+    "XLA_HLO_DEBUG", "1"
+)  # names of modules and functions go into the program, and so into the profile
 os.environ.setdefault("XLA_IR_DEBUG", "1")
 
 import torch

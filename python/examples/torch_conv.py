@@ -1,4 +1,6 @@
-"""A small convolutional network, trained for a few steps under PyTorch/XLA: PJRT_DEVICE=HLOSCOPE python torch_conv.py. Compares with PyTorch's CPU."""
+"""A small convolutional network, trained for a few steps under PyTorch/XLA: PJRT_DEVICE=HLOSCOPE
+python torch_conv.py. Compares with PyTorch's CPU."""
+
 import torch
 import torch_xla
 
@@ -48,5 +50,8 @@ if __name__ == "__main__":
     (ours, weights), (reference, expected) = train(torch_xla.device()), train("cpu")
     worst = max(abs(a - b) for a, b in zip(ours, reference))
     worst_weight = max(float((a - b).abs().max()) for a, b in zip(weights, expected))
-    print(f"{torch_xla.device()}: loss {ours[0]:.4f} -> {ours[-1]:.4f}; largest difference from PyTorch's CPU: loss {worst:.2e}, weights {worst_weight:.2e}")
+    print(
+        f"{torch_xla.device()}: loss {ours[0]:.4f} -> {ours[-1]:.4f}; largest difference from"
+        f" PyTorch's CPU: loss {worst:.2e}, weights {worst_weight:.2e}"
+    )
     assert worst < 1e-3 and worst_weight < 1e-3 and ours[-1] < ours[0]

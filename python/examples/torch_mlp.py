@@ -1,11 +1,15 @@
-"""Linear, ReLU, Linear, Tanh under PyTorch/XLA: PJRT_DEVICE=HLOSCOPE python torch_mlp.py. Compares with PyTorch's own CPU result."""
+"""Linear, ReLU, Linear, Tanh under PyTorch/XLA: PJRT_DEVICE=HLOSCOPE python torch_mlp.py. Compares
+with PyTorch's own CPU result."""
+
 import torch
 import torch_xla
 
 
 def build():
     torch.manual_seed(0)
-    return torch.nn.Sequential(torch.nn.Linear(64, 128), torch.nn.ReLU(), torch.nn.Linear(128, 64), torch.nn.Tanh())
+    return torch.nn.Sequential(
+        torch.nn.Linear(64, 128), torch.nn.ReLU(), torch.nn.Linear(128, 64), torch.nn.Tanh()
+    )
 
 
 def train(device, steps=20):
@@ -29,5 +33,8 @@ def train(device, steps=20):
 if __name__ == "__main__":
     ours, reference = train(torch_xla.device()), train("cpu")
     worst = max(abs(a - b) for a, b in zip(ours, reference))
-    print(f"{torch_xla.device()}: loss {ours[0]:.4f} -> {ours[-1]:.4f}; largest difference from PyTorch's CPU {worst:.2e}")
+    print(
+        f"{torch_xla.device()}: loss {ours[0]:.4f} -> {ours[-1]:.4f}; largest difference from"
+        f" PyTorch's CPU {worst:.2e}"
+    )
     assert worst < 1e-4

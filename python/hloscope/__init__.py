@@ -1,4 +1,6 @@
-"""hloscope: a performance laboratory for XLA programs. This package holds the built-in device and what Python needs to use it."""
+"""hloscope: a performance laboratory for XLA programs. This package holds the built-in device and
+what Python needs to use it."""
+
 import os
 import pathlib
 
@@ -9,14 +11,24 @@ def _find(name):
     # a wheel; a checkout; share/hloscope/python of an installation
     prefixes = [here, here.parents[3]]
     folders = [here / "lib", here.parents[1] / "build"]
-    folders += [folder for prefix in prefixes for folder in (*sorted(prefix.glob("lib*/hloscope")), *sorted(prefix.glob("lib*/*/hloscope")), *sorted(prefix.glob("lib*")), *sorted(prefix.glob("lib*/*-linux-gnu")))]
+    folders += [
+        folder
+        for prefix in prefixes
+        for folder in (
+            *sorted(prefix.glob("lib*/hloscope")),
+            *sorted(prefix.glob("lib*/*/hloscope")),
+            *sorted(prefix.glob("lib*")),
+            *sorted(prefix.glob("lib*/*-linux-gnu")),
+        )
+    ]
     candidates = [pathlib.Path(chosen) / name] if chosen else [folder / name for folder in folders]
     for path in candidates:
         if path.exists():
             return str(path)
     raise FileNotFoundError(
-        f"{name} is not where this package looks for it: {', '.join(map(str, candidates[:4]))}. "
-        "Run make in the checkout, install the wheel (make wheel), or name the folder in HLOSCOPE_LIBRARY_DIR."
+        f"{name} is not where this package looks for it: {', '.join(map(str, candidates[:4]))}. Run"
+        " make in the checkout, install the wheel (make wheel), or name the folder in"
+        " HLOSCOPE_LIBRARY_DIR."
     )
 
 
@@ -26,13 +38,33 @@ def library_path():
 
 
 def tracer_path():
-    """The PJRT tracer: LD_PRELOAD it, with HLOSCOPE_OUTPUT_PATH naming the capture; `hloscope trace` does both."""
+    """The PJRT tracer: LD_PRELOAD it, with HLOSCOPE_OUTPUT_PATH naming the capture; `hloscope
+    trace` does both."""
     return _find("libhloscope_pjrt_tracer.so")
 
 
-# name: the module that has it. Read when first used, so that importing the package for its plugin stays cheap.
-_LAZY = {name: "tracing" for name in ("profile", "record", "instant", "counter", "category", "paused", "open_capture", "Capture", "Table", "Error", "CATEGORIES")}
-_LAZY |= {name: "comparing" for name in ("compare", "faster", "same_numbers", "passes", "report", "Comparison", "Report")}
+# name: the module that has it. Read when first used, so that importing the package for its plugin
+# stays cheap.
+_LAZY = {
+    name: "tracing"
+    for name in (
+        "profile",
+        "record",
+        "instant",
+        "counter",
+        "category",
+        "paused",
+        "open_capture",
+        "Capture",
+        "Table",
+        "Error",
+        "CATEGORIES",
+    )
+}
+_LAZY |= {
+    name: "comparing"
+    for name in ("compare", "faster", "same_numbers", "passes", "report", "Comparison", "Report")
+}
 _LAZY |= {name: "running" for name in ("run", "Run", "FallbackWarning")}
 
 
@@ -40,7 +72,11 @@ def _version():
     try:
         from ._version import version
     except ImportError:  # a checkout
-        return (pathlib.Path(__file__).resolve().parents[2] / "VERSION").read_text(encoding="utf-8").strip()
+        return (
+            (pathlib.Path(__file__).resolve().parents[2] / "VERSION")
+            .read_text(encoding="utf-8")
+            .strip()
+        )
     return version
 
 

@@ -1,4 +1,5 @@
 """python -m hloscope: the command hloscope."""
+
 from ._program import main
 
 main()

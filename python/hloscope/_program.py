@@ -1,4 +1,5 @@
 """The command `hloscope` of the wheel: becomes the program that came with this package."""
+
 import os
 import pathlib
 import shutil
@@ -6,16 +7,24 @@ import sys
 
 
 def path():
-    """The program hloscope: HLOSCOPE_PROGRAM, in this package, in the build or the installation that this package lies in, on PATH."""
+    """The program hloscope: HLOSCOPE_PROGRAM, in this package, in the build or the installation
+    that this package lies in, on PATH."""
     here = pathlib.Path(__file__).resolve().parent
-    candidates = [os.environ.get("HLOSCOPE_PROGRAM"), here / "bin" / "hloscope", here.parents[1] / "build" / "hloscope", here.parents[3] / "bin" / "hloscope"]
+    candidates = [
+        os.environ.get("HLOSCOPE_PROGRAM"),
+        here / "bin" / "hloscope",
+        here.parents[1] / "build" / "hloscope",
+        here.parents[3] / "bin" / "hloscope",
+    ]
     for candidate in candidates:
         if candidate and os.access(candidate, os.X_OK) and os.path.isfile(candidate):
             return str(candidate)
     found = shutil.which("hloscope")
     if found:
         return found
-    raise FileNotFoundError("the program hloscope is not in this package and not on PATH; HLOSCOPE_PROGRAM names it")
+    raise FileNotFoundError(
+        "the program hloscope is not in this package and not on PATH; HLOSCOPE_PROGRAM names it"
+    )
 
 
 def main():

@@ -2,9 +2,12 @@
 
     import hloscope
 
-    c = hloscope.compare(f, g, x)       # jitted functions with arguments, programs in files, Lowered
-    c.verdict, c.ratio, c.low, c.high   # "faster": the time of g against that of f, with its 95 % interval
-    assert hloscope.faster(g, f, x)     # g is faster than f, beyond what the measurement can mistake
+    c = hloscope.compare(f, g, x)       # jitted functions with arguments, programs in files,
+                                        Lowered
+    c.verdict, c.ratio, c.low, c.high   # "faster": the time of g against that of f, with its 95 %
+                                        interval
+    assert hloscope.faster(g, f, x)     # g is faster than f, beyond what the measurement can
+                                        mistake
     assert hloscope.same_numbers(f, g, x)
 
     hloscope.passes(f, x)               # the table of hloscope passes list, as a Table
@@ -14,8 +17,10 @@
     >>> same_numbers(text, text)
     <holds: 1 output equal>
 
-Arguments give shapes and types; the numbers are hloscope's own, made from the seed, so that every device and every day gets the same.
+Arguments give shapes and types; the numbers are hloscope's own, made from the seed, so that every
+device and every day gets the same.
 """
+
 import array
 import json
 import math
@@ -45,7 +50,9 @@ def _command(*arguments, ok=(0,)):
     """The output of the program hloscope; what it says went wrong is raised."""
     from . import _program
 
-    done = subprocess.run([_program.path(), *map(os.fspath, arguments)], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [_program.path(), *map(os.fspath, arguments)], capture_output=True, text=True, check=False
+    )
     if done.returncode not in ok:
         try:
             error = json.loads(done.stdout)["error"]
@@ -75,7 +82,12 @@ class Comparison:
     """What measuring two programs in turn says of the second against the first."""
 
     def __init__(self, row, medians, rounds):
-        self.verdict, self.ratio, self.low, self.high = row["verdict"], row["ratio"], row["low"], row["high"]
+        self.verdict, self.ratio, self.low, self.high = (
+            row["verdict"],
+            row["ratio"],
+            row["low"],
+            row["high"],
+        )
         self.first_seconds, self.second_seconds = medians
         self.rounds, self.more_runs = rounds, row.get("more_runs")
 
@@ -88,26 +100,49 @@ class Comparison:
         elif self.verdict == "slower":
             what = f"{self.ratio:.3g} times slower ({self.low:.3g} to {self.high:.3g})"
         else:
-            what = f"{self.verdict}, {self.ratio:.3g} times the time ({self.low:.3g} to {self.high:.3g})"
-        return f"{what}: {_seconds(self.first_seconds)} against {_seconds(self.second_seconds)}, {self.rounds} processes each, in turn"
+            what = (
+                f"{self.verdict}, {self.ratio:.3g} times the time ({self.low:.3g} to"
+                f" {self.high:.3g})"
+            )
+        return (
+            f"{what}: {_seconds(self.first_seconds)} against {_seconds(self.second_seconds)},"
+            f" {self.rounds} processes each, in turn"
+        )
 
 
 def compare(first, second, *arguments, device=None, rounds=6, seed=0, margin=None):
     """Runs both, in turn, `rounds` processes each, and compares the times of a run.
 
-    verdict: "faster" (the second than the first), "slower", "same" or "cannot tell"; ratio, low, high: the second's time as a part of the first's, with
-    its 95 % interval over processes: with fewer than six rounds there is none, and the verdict is "cannot tell". `margin` is the least difference that is claimed (0.05: 5 %); without it what the machine's noise allows.
+    verdict: "faster" (the second than the first), "slower", "same" or "cannot tell"; ratio, low,
+    high: the second's time as a part of the first's, with its 95 % interval over processes: with
+    fewer than six rounds there is none, and the verdict is "cannot tell". `margin` is the least
+    difference that is claimed (0.05: 5 %); without it what the machine's noise allows.
     """
     samples = {"first": [], "second": []}
     with tempfile.TemporaryDirectory(prefix="hloscope-compare-") as directory:
-        files = {"first": _file(first, arguments, directory, "first"), "second": _file(second, arguments, directory, "second")}
+        files = {
+            "first": _file(first, arguments, directory, "first"),
+            "second": _file(second, arguments, directory, "second"),
+        }
         for turn in range(rounds):
             for name in ("first", "second") if turn % 2 == 0 else ("second", "first"):
                 options = [f"--device={device}"] if device else []
-                document = json.loads(_command("run", files[name], "--format=json", "--no-store", f"--seed={seed}", *options))
+                document = json.loads(
+                    _command(
+                        "run",
+                        files[name],
+                        "--format=json",
+                        "--no-store",
+                        f"--seed={seed}",
+                        *options,
+                    )
+                )
                 row = document["devices"][0]
                 if row["status"] != "ok" or not (row.get("run") or {}).get("samples"):
-                    raise Error(f"the {name} program: {row['status']}: {row.get('message') or 'it was not run'}")
+                    raise Error(
+                        f"the {name} program: {row['status']}:"
+                        f" {row.get('message') or 'it was not run'}"
+                    )
                 samples[name].append(row["run"]["samples"])
         table = os.path.join(directory, "samples.csv")
         with open(table, "w", encoding="utf-8") as file:
@@ -116,7 +151,19 @@ def compare(first, second, *arguments, device=None, rounds=6, seed=0, margin=Non
                 for number, times in enumerate(processes):
                     file.writelines(f"{name},{name}{number},{time!r}\n" for time in times)
         options = [] if margin is None else [f"--margin={margin * 100}"]
-        said = json.loads(_command("stats", table, "--column=time_s", "--by=program", "--blocks=process", "--unit=s", "--baseline=first", "--format=json", *options))
+        said = json.loads(
+            _command(
+                "stats",
+                table,
+                "--column=time_s",
+                "--by=program",
+                "--blocks=process",
+                "--unit=s",
+                "--baseline=first",
+                "--format=json",
+                *options,
+            )
+        )
     medians = {row["name"]: row["median"] for row in said["series"]}
     return Comparison(said["comparisons"][0], (medians["first"], medians["second"]), rounds)
 
@@ -141,32 +188,64 @@ def faster(first, second, *arguments, **options):
 
 
 def same_numbers(first, second, *arguments, device=None, seed=0, tolerance=1e-5):
-    """Whether both give the same numbers: equal, or off by at most `tolerance` of an output's largest value; NaN where the other has NaN."""
+    """Whether both give the same numbers: equal, or off by at most `tolerance` of an output's
+    largest value; NaN where the other has NaN."""
     with tempfile.TemporaryDirectory(prefix="hloscope-numbers-") as directory:
         found = []
         for name, program in (("first", first), ("second", second)):
             options = [f"--device={device}"] if device else []
             outputs = os.path.join(directory, name + "-outputs")
-            text = _command("run", _file(program, arguments, directory, name), "--format=json", "--no-store", "--runs=1", f"--seed={seed}", f"--save-outputs={outputs}", *options)
+            text = _command(
+                "run",
+                _file(program, arguments, directory, name),
+                "--format=json",
+                "--no-store",
+                "--runs=1",
+                f"--seed={seed}",
+                f"--save-outputs={outputs}",
+                *options,
+            )
             row = json.loads(text)["devices"][0]
             if row["status"] != "ok":
                 raise Error(f"the {name} program: {row['status']}: {row.get('message')}")
             found.append(row["outputs"])
         if [output["shape"] for output in found[0]] != [output["shape"] for output in found[1]]:
-            return Claim(False, f"outputs are {[o['shape'] for o in found[0]]} and {[o['shape'] for o in found[1]]}")
+            return Claim(
+                False,
+                f"outputs are {[o['shape'] for o in found[0]]} and"
+                f" {[o['shape'] for o in found[1]]}",
+            )
         worst = 0.0
         for number, (a, b) in enumerate(zip(*found)):
             if a["digest"] == b["digest"]:
                 continue
             off = _off(a, b)
             if not off <= tolerance:
-                return Claim(False, f"output {number} {a['shape']} is off by {off:.3g} of its largest value, at most {tolerance:.3g} is allowed")
+                return Claim(
+                    False,
+                    f"output {number} {a['shape']} is off by {off:.3g} of its largest value, at"
+                    f" most {tolerance:.3g} is allowed",
+                )
             worst = max(worst, off)
     count = f"{len(found[0])} output{'' if len(found[0]) == 1 else 's'}"
-    return Claim(True, f"{count} {'equal' if worst == 0 else f'within {worst:.3g} of the largest value'}")
+    return Claim(
+        True, f"{count} {'equal' if worst == 0 else f'within {worst:.3g} of the largest value'}"
+    )
 
 
-_CODES = {"f32": "f", "f64": "d", "s8": "b", "s16": "h", "s32": "i", "s64": "q", "u8": "B", "u16": "H", "u32": "I", "u64": "Q", "pred": "B"}  # module array
+_CODES = {
+    "f32": "f",
+    "f64": "d",
+    "s8": "b",
+    "s16": "h",
+    "s32": "i",
+    "s64": "q",
+    "u8": "B",
+    "u16": "H",
+    "u32": "I",
+    "u64": "Q",
+    "pred": "B",
+}  # module array
 
 
 def _values(output):
@@ -183,12 +262,16 @@ def _values(output):
 
         from .inputs import TYPES
     except ImportError as error:
-        raise Error(f"outputs of type {name} are compared by numpy and ml_dtypes\n  hint: pip install numpy ml_dtypes") from error
+        raise Error(
+            f"outputs of type {name} are compared by numpy and ml_dtypes\n  hint: pip install numpy"
+            " ml_dtypes"
+        ) from error
     return np.fromfile(output["file"], dtype=TYPES[name]).astype(np.float64).tolist()
 
 
 def _off(a, b):
-    """The largest difference of two outputs as a part of the largest value; infinity where one is not a number and the other is."""
+    """The largest difference of two outputs as a part of the largest value; infinity where one is
+    not a number and the other is."""
     largest = worst = 0.0
     for x, y in zip(_values(a), _values(b)):
         if x == y or (x != x and y != y):
@@ -201,10 +284,19 @@ def _off(a, b):
 
 
 def passes(program, *arguments, device=None):
-    """What each compiler pass did: the document of `hloscope passes list --format=json` (docs/schemas)."""
+    """What each compiler pass did: the document of `hloscope passes list --format=json`
+    (docs/schemas)."""
     with tempfile.TemporaryDirectory(prefix="hloscope-passes-") as directory:
         options = [f"--device={device}"] if device else []
-        return json.loads(_command("passes", "list", _file(program, arguments, directory, "program"), "--format=json", *options))
+        return json.loads(
+            _command(
+                "passes",
+                "list",
+                _file(program, arguments, directory, "program"),
+                "--format=json",
+                *options,
+            )
+        )
 
 
 class Report:
@@ -216,7 +308,10 @@ class Report:
     def _repr_html_(self):
         import html
 
-        return f'<iframe srcdoc="{html.escape(self.html, quote=True)}" style="width: 100%; height: 700px; border: 0"></iframe>'
+        return (
+            f'<iframe srcdoc="{html.escape(self.html, quote=True)}" style="width: 100%; height:'
+            ' 700px; border: 0"></iframe>'
+        )
 
     def save(self, path):
         with open(path, "w", encoding="utf-8") as file:
@@ -228,7 +323,9 @@ def report(program, *arguments, device=None):
     with tempfile.TemporaryDirectory(prefix="hloscope-report-") as directory:
         options = [f"--device={device}"] if device else []
         profile, page = os.path.join(directory, "profile"), os.path.join(directory, "report.html")
-        _command("profile", _file(program, arguments, directory, "program"), "-o", profile, *options)
+        _command(
+            "profile", _file(program, arguments, directory, "program"), "-o", profile, *options
+        )
         _command("report", profile, "-o", page)
         with open(page, encoding="utf-8") as file:
             return Report(file.read())

@@ -4,13 +4,19 @@
         assert hloscope.same_numbers(old, new, x)
         assert hloscope.faster(new, old, x)
 
-pytest shows the reason of a claim that does not hold by itself. This plugin adds the option that says where: pytest --hloscope-device=xla-cpu.
+pytest shows the reason of a claim that does not hold by itself. This plugin adds the option that
+says where: pytest --hloscope-device=xla-cpu.
 """
+
 import os
 
 
 def pytest_addoption(parser):
-    parser.getgroup("hloscope").addoption("--hloscope-device", metavar="DEVICE", help="where hloscope measures; default: $HLOSCOPE_DEVICE, else cpu")
+    parser.getgroup("hloscope").addoption(
+        "--hloscope-device",
+        metavar="DEVICE",
+        help="where hloscope measures; default: $HLOSCOPE_DEVICE, else cpu",
+    )
 
 
 def pytest_configure(config):

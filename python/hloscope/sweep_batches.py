@@ -1,4 +1,5 @@
-"""The tasks of a sweep's plan in batches, for backends that start `hloscope sweep run --tasks` somewhere: sweep_ray, sweep_dask."""
+"""The tasks of a sweep's plan in batches, for backends that start `hloscope sweep run --tasks`
+somewhere: sweep_ray, sweep_dask."""
 
 from __future__ import annotations
 
@@ -16,7 +17,9 @@ def arguments(about: str) -> argparse.Namespace:
     parser.add_argument("plan", help="a folder that every machine sees by this name")
     parser.add_argument("--hloscope", default="hloscope", help="the program, where tasks run")
     parser.add_argument("--jobs", type=int, default=1, help="processors that a batch may use")
-    parser.add_argument("--address", help="of a cluster; without it, one of this machine is started")
+    parser.add_argument(
+        "--address", help="of a cluster; without it, one of this machine is started"
+    )
     return parser.parse_args()
 
 
@@ -32,8 +35,14 @@ def left(hloscope: str, plan: str) -> list[tuple[float, int]]:
                 continue  # cut off by a death
             if row.get("outcome") != "killed":
                 done.add(row.get("task"))
-    tasks = (json.loads(line) for line in (folder / "tasks.jsonl").read_text(encoding="utf-8").splitlines())
-    return sorted(((task["cost_s"], number) for number, task in enumerate(tasks) if task["id"] not in done), reverse=True)
+    tasks = (
+        json.loads(line)
+        for line in (folder / "tasks.jsonl").read_text(encoding="utf-8").splitlines()
+    )
+    return sorted(
+        ((task["cost_s"], number) for number, task in enumerate(tasks) if task["id"] not in done),
+        reverse=True,
+    )
 
 
 def batches(tasks: list[tuple[float, int]], slots: int) -> list[list[int]]:
@@ -54,7 +63,22 @@ def batches(tasks: list[tuple[float, int]], slots: int) -> list[list[int]]:
 
 
 def run(hloscope: str, plan: str, jobs: int, numbers: list[int]) -> str:
-    """Does a batch in a process of its own; "" or what it said. A batch that is run again does what is left of it."""
-    done = subprocess.run([hloscope, "sweep", "run", plan, "--quiet", "--jobs", str(jobs), "--tasks", ",".join(map(str, numbers))],
-                          capture_output=True, text=True, check=False)
+    """Does a batch in a process of its own; "" or what it said. A batch that is run again does what
+    is left of it."""
+    done = subprocess.run(
+        [
+            hloscope,
+            "sweep",
+            "run",
+            plan,
+            "--quiet",
+            "--jobs",
+            str(jobs),
+            "--tasks",
+            ",".join(map(str, numbers)),
+        ],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     return "" if done.returncode == 0 else (done.stderr.strip() or f"ended with {done.returncode}")

@@ -22,8 +22,12 @@ def main() -> int:
     client.upload_file(sweep_batches.__file__)
     failures = []
     # A worker of Dask that dies is replaced, and its batch run again (retries).
-    futures = [client.submit(sweep_batches.run, args.hloscope, args.plan, args.jobs, batch, retries=3, pure=False)
-               for batch in sweep_batches.batches(sweep_batches.left(args.hloscope, args.plan), slots)]
+    futures = [
+        client.submit(
+            sweep_batches.run, args.hloscope, args.plan, args.jobs, batch, retries=3, pure=False
+        )
+        for batch in sweep_batches.batches(sweep_batches.left(args.hloscope, args.plan), slots)
+    ]
     for future in distributed.as_completed(futures):
         error = future.exception()
         said = str(error).splitlines()[0] if error else future.result()

@@ -13,7 +13,9 @@ import sweep_batches  # noqa: E402
 
 def main() -> int:
     args = sweep_batches.arguments(__doc__ or "")
-    ray.init(address=args.address, log_to_driver=False, logging_level="ERROR", include_dashboard=False)
+    ray.init(
+        address=args.address, log_to_driver=False, logging_level="ERROR", include_dashboard=False
+    )
     slots = max(1, int(ray.cluster_resources().get("CPU", 1)) // args.jobs)
     batches = sweep_batches.batches(sweep_batches.left(args.hloscope, args.plan), slots)
     source = sweep_batches.__file__

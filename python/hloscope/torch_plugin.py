@@ -1,4 +1,6 @@
-"""The built-in device for PyTorch/XLA: PJRT_DEVICE=HLOSCOPE. torch_xla finds this class by the entry point torch_xla.plugins."""
+"""The built-in device for PyTorch/XLA: PJRT_DEVICE=HLOSCOPE. torch_xla finds this class by the
+entry point torch_xla.plugins."""
+
 from torch_xla.experimental import plugins
 
 import hloscope

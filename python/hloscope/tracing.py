@@ -13,9 +13,12 @@
     @hloscope.record            # or @hloscope.record("name", category="transfer")
     def load(batch): ...
 
-A profile also records every call into PJRT plugins and into XLA:CPU (compilations, executions, transfers, waits) and the operators, whether JAX has begun or not:
-in a notebook too. Where it cannot, it raises before the block. Outside of a profile, and without `hloscope trace`, recording costs a comparison.
+A profile also records every call into PJRT plugins and into XLA:CPU (compilations, executions,
+transfers, waits) and the operators, whether JAX has begun or not: in a notebook too. Where it
+cannot, it raises before the block. Outside of a profile, and without `hloscope trace`, recording
+costs a comparison.
 """
+
 import atexit
 import contextlib
 import ctypes
@@ -28,8 +31,24 @@ import sys
 import threading
 import warnings
 
-CATEGORIES = {"user": 1, "compile": 2, "transfer": 4, "execute": 8, "operator": 16, "wait": 32, "memory": 64, "runtime": 128, "pass": 256, "framework": 512, "collective": 1024}
-_OWN, _FIRST_OWN, _MOST_OWN = [], 16, 15   # names of the program's own categories, in the order of their bits
+CATEGORIES = {
+    "user": 1,
+    "compile": 2,
+    "transfer": 4,
+    "execute": 8,
+    "operator": 16,
+    "wait": 32,
+    "memory": 64,
+    "runtime": 128,
+    "pass": 256,
+    "framework": 512,
+    "collective": 1024,
+}
+_OWN, _FIRST_OWN, _MOST_OWN = (
+    [],
+    16,
+    15,
+)  # names of the program's own categories, in the order of their bits
 _INT, _DOUBLE, _STRING = 1, 2, 3
 
 
@@ -38,7 +57,12 @@ class Error(RuntimeError):
 
 
 class _Value(ctypes.Union):
-    _fields_ = [("i", ctypes.c_int64), ("u", ctypes.c_uint64), ("d", ctypes.c_double), ("string", ctypes.c_uint64)]
+    _fields_ = [
+        ("i", ctypes.c_int64),
+        ("u", ctypes.c_uint64),
+        ("d", ctypes.c_double),
+        ("string", ctypes.c_uint64),
+    ]
 
 
 class _Attr(ctypes.Structure):
@@ -46,7 +70,13 @@ class _Attr(ctypes.Structure):
 
 
 class _Options(ctypes.Structure):
-    _fields_ = [("path", ctypes.c_char_p), ("max_bytes", ctypes.c_uint64), ("chunk_bytes", ctypes.c_uint32), ("categories", ctypes.c_uint32), ("label", ctypes.c_char_p)]
+    _fields_ = [
+        ("path", ctypes.c_char_p),
+        ("max_bytes", ctypes.c_uint64),
+        ("chunk_bytes", ctypes.c_uint32),
+        ("categories", ctypes.c_uint32),
+        ("label", ctypes.c_char_p),
+    ]
 
 
 @functools.lru_cache(maxsize=None)
@@ -63,15 +93,36 @@ def _library():
         "hsc_recorder_intern": (ctypes.c_uint32, [ctypes.c_void_p, ctypes.c_char_p]),
         "hsc_recorder_category": (ctypes.c_int, [ctypes.c_void_p, ctypes.c_char_p]),
         "hsc_recorder_lost_count": (ctypes.c_uint64, [ctypes.c_void_p]),
-        "hsc_span_begin": (ctypes.c_uint64, [ctypes.c_void_p, ctypes.c_int, ctypes.c_uint32, ctypes.POINTER(_Attr), ctypes.c_int]),
-        "hsc_span_end": (None, [ctypes.c_void_p, ctypes.c_uint64, ctypes.POINTER(_Attr), ctypes.c_int]),
-        "hsc_trace_instant": (None, [ctypes.c_void_p, ctypes.c_int, ctypes.c_uint32, ctypes.POINTER(_Attr), ctypes.c_int]),
-        "hsc_trace_counter": (None, [ctypes.c_void_p, ctypes.c_int, ctypes.c_uint32, ctypes.c_double]),
-        "hsc_capture_view_json": (status, [ctypes.c_char_p, ctypes.c_char_p, ctypes.c_char_p, ctypes.POINTER(ctypes.c_void_p)]),
-        "hsc_capture_view_arrow": (status, [ctypes.c_char_p, ctypes.c_char_p, ctypes.c_char_p, ctypes.c_void_p, ctypes.c_void_p]),
+        "hsc_span_begin": (
+            ctypes.c_uint64,
+            [ctypes.c_void_p, ctypes.c_int, ctypes.c_uint32, ctypes.POINTER(_Attr), ctypes.c_int],
+        ),
+        "hsc_span_end": (
+            None,
+            [ctypes.c_void_p, ctypes.c_uint64, ctypes.POINTER(_Attr), ctypes.c_int],
+        ),
+        "hsc_trace_instant": (
+            None,
+            [ctypes.c_void_p, ctypes.c_int, ctypes.c_uint32, ctypes.POINTER(_Attr), ctypes.c_int],
+        ),
+        "hsc_trace_counter": (
+            None,
+            [ctypes.c_void_p, ctypes.c_int, ctypes.c_uint32, ctypes.c_double],
+        ),
+        "hsc_capture_view_json": (
+            status,
+            [ctypes.c_char_p, ctypes.c_char_p, ctypes.c_char_p, ctypes.POINTER(ctypes.c_void_p)],
+        ),
+        "hsc_capture_view_arrow": (
+            status,
+            [ctypes.c_char_p, ctypes.c_char_p, ctypes.c_char_p, ctypes.c_void_p, ctypes.c_void_p],
+        ),
         "hsc_capture_make_room": (status, [ctypes.c_char_p]),
         "hsc_capture_export_file": (status, [ctypes.c_char_p, ctypes.c_char_p, ctypes.c_char_p]),
-        "hsc_process_set_paused": (status, [ctypes.c_int64, ctypes.c_bool, ctypes.POINTER(ctypes.c_int)]),
+        "hsc_process_set_paused": (
+            status,
+            [ctypes.c_int64, ctypes.c_bool, ctypes.POINTER(ctypes.c_int)],
+        ),
         "hsc_api_status_text": (ctypes.c_char_p, [status]),
         "hsc_api_status_free": (None, [status]),
         "hsc_api_text_free": (None, [ctypes.c_void_p]),
@@ -90,11 +141,12 @@ def _check(status):
     raise Error(text)
 
 
-# ---- recording ----------------------------------------------------------------------------------------------------------------------
+# ---- recording -----------------------------------------------------------------------------------
 
 
 def category(name):
-    """Makes a category of the program's own, at most 15: hloscope.category("data loading"), then record("read", category="data loading")."""
+    """Makes a category of the program's own, at most 15: hloscope.category("data loading"), then
+    record("read", category="data loading")."""
     if name in CATEGORIES:
         return name
     if not name or len(name.encode()) > 31:
@@ -131,14 +183,16 @@ class _Recorder:
         _check(self.lib.hsc_recorder_open(ctypes.byref(options), ctypes.byref(self.handle)))
         self.names = {}
         with _lock:
-            for name in _OWN:   # in their order, so that every ring gives them the same bits
+            for name in _OWN:  # in their order, so that every ring gives them the same bits
                 self.lib.hsc_recorder_category(self.handle, name.encode())
             _recorders.append(self)
 
     def number(self, text):
         found = self.names.get(text)
         if found is None:
-            found = self.names[text] = self.lib.hsc_recorder_intern(self.handle, text.encode(errors="replace"))
+            found = self.names[text] = self.lib.hsc_recorder_intern(
+                self.handle, text.encode(errors="replace")
+            )
         return found
 
     def attributes(self, values):
@@ -157,18 +211,28 @@ class _Recorder:
 
 
 class _Span:
-    """A context manager that records the time inside it; set() adds attributes that are known at its end."""
+    """A context manager that records the time inside it; set() adds attributes that are known at
+    its end."""
 
     __slots__ = ("recorder", "category", "name", "values", "span", "late")
 
     def __init__(self, recorder, category, name, values):
-        self.recorder, self.category, self.name, self.values, self.span, self.late = recorder, category, name, values, 0, None
+        self.recorder, self.category, self.name, self.values, self.span, self.late = (
+            recorder,
+            category,
+            name,
+            values,
+            0,
+            None,
+        )
 
     def __enter__(self):
         r = self.recorder
         if r is not None:
             attributes, count = r.attributes(self.values)
-            self.span = r.lib.hsc_span_begin(r.handle, self.category, r.number(self.name), attributes, count)
+            self.span = r.lib.hsc_span_begin(
+                r.handle, self.category, r.number(self.name), attributes, count
+            )
         return self
 
     def set(self, **values):
@@ -186,10 +250,10 @@ class _Span:
         return False
 
 
-_active = []          # open profiles, innermost last
-_inherited = None     # the recorder of a process that `hloscope trace` started
+_active = []  # open profiles, innermost last
+_inherited = None  # the recorder of a process that `hloscope trace` started
 _lock = threading.RLock()
-_recorders = []       # of this process
+_recorders = []  # of this process
 
 
 def _current():
@@ -205,7 +269,8 @@ def _current():
 
 
 def record(name=None, *, category="user", **attributes):
-    """Records a span: `with hloscope.record("load", batch=3):`, `@hloscope.record`, or `@hloscope.record("name")`. Nothing is open: it does nothing."""
+    """Records a span: `with hloscope.record("load", batch=3):`, `@hloscope.record`, or
+    `@hloscope.record("name")`. Nothing is open: it does nothing."""
     if callable(name):
         return _decorate(name, name.__qualname__, CATEGORIES["user"], {})
     number = _mask([category])
@@ -258,14 +323,15 @@ def counter(name, value, *, category="user"):
 class profile:
     """A recording of this process, as a context or by start() and stop().
 
-    path: the capture, a directory that is made (default: hloscope-PID.hsc). categories: names of CATEGORIES; None is all. max_bytes: room; the oldest part
-    goes when it is full, and the loss shows. pjrt: also record the calls into PJRT plugins that are loaded from now on.
+    path: the capture, a directory that is made (default: hloscope-PID.hsc). categories: names of
+    CATEGORIES; None is all. max_bytes: room; the oldest part goes when it is full, and the loss
+    shows. pjrt: also record the calls into PJRT plugins that are loaded from now on.
     """
 
     def __init__(self, path=None, *, categories=None, max_bytes=0, label="python", pjrt=True):
         self.path = os.fspath(path) if path is not None else f"hloscope-{os.getpid()}.hsc"
         self._settings = (categories, max_bytes, label)
-        _mask(categories)   # wrong names are reported here
+        _mask(categories)  # wrong names are reported here
         self._pjrt = pjrt
         self._recorder = None
 
@@ -274,7 +340,9 @@ class profile:
             raise Error("this profile was started already")
         categories, max_bytes, label = self._settings
         if not _active:
-            _check(_library().hsc_capture_make_room(os.fsencode(self.path)))   # a capture is of one run
+            _check(
+                _library().hsc_capture_make_room(os.fsencode(self.path))
+            )  # a capture is of one run
         if self._pjrt:
             _trace_plugins(self.path)
         self._recorder = _Recorder(self.path, categories, max_bytes, label)
@@ -288,7 +356,7 @@ class profile:
             self._recorder.lib.hsc_recorder_finish(self._recorder.handle)
             if not _active:
                 _end_operators()
-                _set_paused(True)   # the plugins' calls after the end do not belong to it
+                _set_paused(True)  # the plugins' calls after the end do not belong to it
         return self
 
     __enter__ = start
@@ -301,7 +369,8 @@ class profile:
         return _Span(self._recorder, _mask([category]), name, attributes)
 
     def pause(self):
-        """Nothing is recorded until resume(), in Python and at the plugins; spans that are open still end."""
+        """Nothing is recorded until resume(), in Python and at the plugins; spans that are open
+        still end."""
         _set_paused(True)
 
     def resume(self):
@@ -310,7 +379,11 @@ class profile:
     @property
     def lost(self):
         """Events that found no room."""
-        return self._recorder.lib.hsc_recorder_lost_count(self._recorder.handle) if self._recorder else 0
+        return (
+            self._recorder.lib.hsc_recorder_lost_count(self._recorder.handle)
+            if self._recorder
+            else 0
+        )
 
     def table(self, view="summary"):
         return Capture(self.path).table(view)
@@ -329,28 +402,42 @@ def _set_paused(paused):
     rings = ctypes.c_int()
     status = _library().hsc_process_set_paused(os.getpid(), paused, ctypes.byref(rings))
     if status:
-        _library().hsc_api_status_free(status)   # nothing is recorded: nothing to pause
+        _library().hsc_api_status_free(status)  # nothing is recorded: nothing to pause
 
 
-# ---- plugins ------------------------------------------------------------------------------------------------------------------------
-# JAX loads a plugin by jaxlib.xla_client.load_pjrt_plugin_dynamically(name, path); while a profile is open that call gets the tracer's table instead.
+# ---- plugins -------------------------------------------------------------------------------------
+# JAX loads a plugin by jaxlib.xla_client.load_pjrt_plugin_dynamically(name, path); while a profile
+# is open that call gets the tracer's table instead.
 
-_wrapped = {}         # "path": the capture that the tracer of this process writes to; "watch": what looks at JAX
+# "path": the capture that the tracer of this process writes to; "watch": what looks at JAX
+_wrapped = {}
 
 
 def _tracer():
     from . import tracer_path
 
     tracer = ctypes.CDLL(tracer_path(), mode=ctypes.RTLD_GLOBAL)
-    tracer.hsc_tracer_record_to.argtypes, tracer.hsc_tracer_record_to.restype = [ctypes.c_char_p], ctypes.c_bool
-    tracer.hsc_tracer_attach.argtypes, tracer.hsc_tracer_attach.restype = [ctypes.c_char_p, ctypes.c_char_p], ctypes.c_bool
+    tracer.hsc_tracer_record_to.argtypes, tracer.hsc_tracer_record_to.restype = (
+        [ctypes.c_char_p],
+        ctypes.c_bool,
+    )
+    tracer.hsc_tracer_attach.argtypes, tracer.hsc_tracer_attach.restype = (
+        [ctypes.c_char_p, ctypes.c_char_p],
+        ctypes.c_bool,
+    )
     return tracer
 
 
 def _plugins_in_use():
     """Libraries of this process that are plugins."""
     with open("/proc/self/maps") as maps:
-        paths = sorted({line.split(None, 5)[5].strip() for line in maps if line.rstrip().endswith(".so") and " r-xp " in line})
+        paths = sorted(
+            {
+                line.split(None, 5)[5].strip()
+                for line in maps
+                if line.rstrip().endswith(".so") and " r-xp " in line
+            }
+        )
     for path in paths:
         try:
             library = ctypes.CDLL(path, mode=os.RTLD_NOLOAD | os.RTLD_LAZY)
@@ -361,7 +448,8 @@ def _plugins_in_use():
 
 
 def _trace_plugins(path):
-    """Calls and operators of this process go to the capture at `path` from now on, whether JAX has begun or not. Raises where they cannot."""
+    """Calls and operators of this process go to the capture at `path` from now on, whether JAX has
+    begun or not. Raises where they cannot."""
     if "HLOSCOPE_OUTPUT_PATH" in os.environ and not _wrapped:
         return  # `hloscope trace` records them already
     path = os.path.abspath(path)
@@ -370,7 +458,10 @@ def _trace_plugins(path):
     if _active and again:
         return  # a profile inside of a profile: the calls are the outer one's
     if not tracer.hsc_tracer_record_to(os.fsencode(path)):
-        raise Error(f"the calls of plugins cannot be recorded into {path}; profile(pjrt=False) records the program's own labels alone")
+        raise Error(
+            f"the calls of plugins cannot be recorded into {path}; profile(pjrt=False) records the"
+            " program's own labels alone"
+        )
     os.environ["HLOSCOPE_OUTPUT_PATH"] = path  # for programs that this one starts
     os.environ.setdefault("HLOSCOPE_XLA_CPU_CALLS", "2000")
     _wrapped.update(path=path)
@@ -378,9 +469,16 @@ def _trace_plugins(path):
     made = getattr(bridge, "_backends", None) or {}
     others = [name for name in made if name not in ("cpu", "interpreter")]
     if others and not again:
-        attached = [plugin for plugin in _plugins_in_use() if tracer.hsc_tracer_attach(os.fsencode(plugin), others[0].encode())]
+        attached = [
+            plugin
+            for plugin in _plugins_in_use()
+            if tracer.hsc_tracer_attach(os.fsencode(plugin), others[0].encode())
+        ]
         if not attached:
-            raise Error(f"{', '.join(others)} is in use and the tracer cannot be put in front of it: open the profile before JAX's first operation, or use `hloscope trace`")
+            raise Error(
+                f"{', '.join(others)} is in use and the tracer cannot be put in front of it: open"
+                " the profile before JAX's first operation, or use `hloscope trace`"
+            )
     if not again:
         site = os.path.join(os.path.dirname(os.path.abspath(__file__)), "site")
         sys.path.insert(0, site)
@@ -427,36 +525,43 @@ def _patch(module):
 
     real = getattr(module, "load_pjrt_plugin_dynamically", None)
     with_table = getattr(module, "load_pjrt_plugin_with_c_api", None)
-    if real is None or with_table is None:   # another jaxlib: programs run as ever, without the plugins' calls in the capture
+    if (
+        real is None or with_table is None
+    ):  # another jaxlib: programs run as ever, without the plugins' calls in the capture
         return
     tracer = ctypes.CDLL(tracer_path())
     tracer.hsc_tracer_wrap_library.restype = ctypes.c_void_p
     tracer.hsc_tracer_wrap_library.argtypes = [ctypes.c_char_p]
     new_capsule = ctypes.pythonapi.PyCapsule_New
-    new_capsule.restype, new_capsule.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
+    new_capsule.restype, new_capsule.argtypes = (
+        ctypes.py_object,
+        [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p],
+    )
 
     def load(name, path):
         table = tracer.hsc_tracer_wrap_library(os.fsencode(path))
         if not table:
-            return real(name, path)   # which says what is wrong
+            return real(name, path)  # which says what is wrong
         capsule = new_capsule(table, b"pjrt_c_api", None)
         with_table(name, capsule)
-        return capsule   # JAX hands it on, to register the plugin's profiler for instance
+        return capsule  # JAX hands it on, to register the plugin's profiler for instance
 
     module.load_pjrt_plugin_dynamically = load
 
 
-# ---- reading ------------------------------------------------------------------------------------------------------------------------
+# ---- reading -------------------------------------------------------------------------------------
 
 
 class Capture:
-    """What was recorded: a directory (or ring file) that a profile, `hloscope trace` or HLOSCOPE_OUTPUT_PATH made; also of a program that runs still."""
+    """What was recorded: a directory (or ring file) that a profile, `hloscope trace` or
+    HLOSCOPE_OUTPUT_PATH made; also of a program that runs still."""
 
     def __init__(self, path):
         self.path = os.fspath(path)
 
     def table(self, view="summary"):
-        """One of the views of `hloscope tables`: summary, inferences, executions, executables, operators, host-operators, recompiles, memory, threads, events."""
+        """One of the views of `hloscope tables`: summary, inferences, executions, executables,
+        operators, host-operators, recompiles, memory, threads, events."""
         return Table(self.path, view, None)
 
     def sql(self, query):
@@ -465,7 +570,11 @@ class Capture:
 
     def export(self, form, output):
         """Writes it for another tool: chrome, perfetto, speedscope, csv, parquet, otlp, raw."""
-        _check(_library().hsc_capture_export_file(os.fsencode(self.path), form.encode(), os.fsencode(output)))
+        _check(
+            _library().hsc_capture_export_file(
+                os.fsencode(self.path), form.encode(), os.fsencode(output)
+            )
+        )
         return os.fspath(output)
 
     def _repr_html_(self):
@@ -477,16 +586,35 @@ def open_capture(path):
 
 
 class _ArrowSchema(ctypes.Structure):
-    _fields_ = [("format", ctypes.c_char_p), ("name", ctypes.c_char_p), ("metadata", ctypes.c_char_p), ("flags", ctypes.c_int64), ("n_children", ctypes.c_int64),
-                ("children", ctypes.c_void_p), ("dictionary", ctypes.c_void_p), ("release", ctypes.c_void_p), ("private_data", ctypes.c_void_p)]
+    _fields_ = [
+        ("format", ctypes.c_char_p),
+        ("name", ctypes.c_char_p),
+        ("metadata", ctypes.c_char_p),
+        ("flags", ctypes.c_int64),
+        ("n_children", ctypes.c_int64),
+        ("children", ctypes.c_void_p),
+        ("dictionary", ctypes.c_void_p),
+        ("release", ctypes.c_void_p),
+        ("private_data", ctypes.c_void_p),
+    ]
 
 
 class _ArrowArray(ctypes.Structure):
-    _fields_ = [("length", ctypes.c_int64), ("null_count", ctypes.c_int64), ("offset", ctypes.c_int64), ("n_buffers", ctypes.c_int64), ("n_children", ctypes.c_int64),
-                ("buffers", ctypes.c_void_p), ("children", ctypes.c_void_p), ("dictionary", ctypes.c_void_p), ("release", ctypes.c_void_p), ("private_data", ctypes.c_void_p)]
+    _fields_ = [
+        ("length", ctypes.c_int64),
+        ("null_count", ctypes.c_int64),
+        ("offset", ctypes.c_int64),
+        ("n_buffers", ctypes.c_int64),
+        ("n_children", ctypes.c_int64),
+        ("buffers", ctypes.c_void_p),
+        ("children", ctypes.c_void_p),
+        ("dictionary", ctypes.c_void_p),
+        ("release", ctypes.c_void_p),
+        ("private_data", ctypes.c_void_p),
+    ]
 
 
-_alive = {}   # address -> structure, while a capsule holds it
+_alive = {}  # address -> structure, while a capsule holds it
 
 
 @ctypes.PYFUNCTYPE(None, ctypes.c_void_p)
@@ -499,13 +627,22 @@ def _release_capsule(capsule):
         ctypes.CFUNCTYPE(None, ctypes.c_void_p)(structure.release)(address)
 
 
-ctypes.pythonapi.PyCapsule_GetName.restype, ctypes.pythonapi.PyCapsule_GetName.argtypes = ctypes.c_char_p, [ctypes.c_void_p]
-ctypes.pythonapi.PyCapsule_GetPointer.restype, ctypes.pythonapi.PyCapsule_GetPointer.argtypes = ctypes.c_void_p, [ctypes.c_void_p, ctypes.c_char_p]
+ctypes.pythonapi.PyCapsule_GetName.restype, ctypes.pythonapi.PyCapsule_GetName.argtypes = (
+    ctypes.c_char_p,
+    [ctypes.c_void_p],
+)
+ctypes.pythonapi.PyCapsule_GetPointer.restype, ctypes.pythonapi.PyCapsule_GetPointer.argtypes = (
+    ctypes.c_void_p,
+    [ctypes.c_void_p, ctypes.c_char_p],
+)
 
 
 def _capsule(structure, name):
     make = ctypes.pythonapi.PyCapsule_New
-    make.restype, make.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
+    make.restype, make.argtypes = (
+        ctypes.py_object,
+        [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p],
+    )
     address = ctypes.addressof(structure)
     _alive[address] = structure
     return make(address, name, ctypes.cast(_release_capsule, ctypes.c_void_p))
@@ -515,7 +652,11 @@ class Table:
     """Rows and columns of one view; read when it is first asked for."""
 
     def __init__(self, path, view, query):
-        self._what = (os.fsencode(path), view.encode() if view else None, query.encode() if query else None)
+        self._what = (
+            os.fsencode(path),
+            view.encode() if view else None,
+            query.encode() if query else None,
+        )
         self._document = None
 
     @property
@@ -552,9 +693,14 @@ class Table:
         return iter(self.rows)
 
     def __arrow_c_array__(self, requested_schema=None):
-        """The Arrow PyCapsule interface: pyarrow, polars, pandas 3 and DuckDB take a table as it is."""
+        """The Arrow PyCapsule interface: pyarrow, polars, pandas 3 and DuckDB take a table as it
+        is."""
         schema, array = _ArrowSchema(), _ArrowArray()
-        _check(_library().hsc_capture_view_arrow(*self._what, ctypes.addressof(schema), ctypes.addressof(array)))
+        _check(
+            _library().hsc_capture_view_arrow(
+                *self._what, ctypes.addressof(schema), ctypes.addressof(array)
+            )
+        )
         return _capsule(schema, b"arrow_schema"), _capsule(array, b"arrow_array")
 
     def to_arrow(self):
@@ -576,16 +722,28 @@ class Table:
         frame = pandas.DataFrame(self.rows, columns=self.columns)
         for name in frame.columns:
             values = [row[name] for row in self.rows if row[name] is not None]
-            if values and len(values) < len(frame) and all(isinstance(v, int) and not isinstance(v, bool) for v in values):
+            if (
+                values
+                and len(values) < len(frame)
+                and all(isinstance(v, int) and not isinstance(v, bool) for v in values)
+            ):
                 frame[name] = pandas.array([row[name] for row in self.rows], dtype="Int64")
         frame.attrs["units"] = self.units
         return frame
 
     def __repr__(self):
-        shown = [[_shown(row[name], unit) for name, unit in self.units.items()] for row in self.rows[:20]]
-        widths = [max([len(name)] + [len(cells[i]) for cells in shown]) for i, name in enumerate(self.columns)]
+        shown = [
+            [_shown(row[name], unit) for name, unit in self.units.items()] for row in self.rows[:20]
+        ]
+        widths = [
+            max([len(name)] + [len(cells[i]) for cells in shown])
+            for i, name in enumerate(self.columns)
+        ]
         lines = ["  ".join(name.ljust(width) for name, width in zip(self.columns, widths)).rstrip()]
-        lines += ["  ".join(cell.ljust(width) for cell, width in zip(cells, widths)).rstrip() for cells in shown]
+        lines += [
+            "  ".join(cell.ljust(width) for cell, width in zip(cells, widths)).rstrip()
+            for cells in shown
+        ]
         if len(self.rows) > 20:
             lines.append(f"... {len(self.rows) - 20} more rows")
         return "\n".join(lines + self.notes)
@@ -594,7 +752,15 @@ class Table:
         import html
 
         head = "".join(f"<th>{html.escape(name)}</th>" for name in self.columns)
-        body = "".join("<tr>" + "".join(f"<td>{html.escape(_shown(row[name], unit))}</td>" for name, unit in self.units.items()) + "</tr>" for row in self.rows[:200])
+        body = "".join(
+            "<tr>"
+            + "".join(
+                f"<td>{html.escape(_shown(row[name], unit))}</td>"
+                for name, unit in self.units.items()
+            )
+            + "</tr>"
+            for row in self.rows[:200]
+        )
         more = f"<p>{len(self.rows) - 200} more rows</p>" if len(self.rows) > 200 else ""
         notes = "".join(f"<p>{html.escape(note)}</p>" for note in self.notes)
         return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{more}{notes}"

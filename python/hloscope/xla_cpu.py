@@ -1,4 +1,5 @@
 """XLA:CPU as jaxlib brings it, without JAX: a client, executables, what they cost, how they run."""
+
 import ctypes
 import functools
 import importlib
@@ -20,7 +21,7 @@ def now():
     return time.clock_gettime_ns(time.CLOCK_MONOTONIC_RAW)
 
 
-# ---- digests: hsc_hash128_of of src/base/core/hash.c, byte for byte ----------------------------------------------------------
+# ---- digests: hsc_hash128_of of src/base/core/hash.c, byte for byte ------------------------------
 
 MASK = 2**64 - 1
 K0, K1, K2, K3 = 0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9, 0xD6E8FEB86659FD93
@@ -38,6 +39,7 @@ def _finish(x):
 def _native_digest():
     """The same in C, a hundred times as fast; None where libhloscope.so is not found."""
     from hloscope import _find
+
     try:
         function = ctypes.CDLL(_find("libhloscope.so")).hsc_api_digest
     except (OSError, AttributeError):
@@ -71,7 +73,7 @@ def digest(data):
     return f"{high:016x}{low:016x}"
 
 
-# ---- HloModuleProto: as much of it as counting takes ---------------------------------------------------------------------
+# ---- HloModuleProto: as much of it as counting takes ---------------------------------------------
 
 
 def _fields(data):
@@ -96,12 +98,13 @@ def _fields(data):
             yield key >> 3, varint()
             continue
         size = varint() if kind == 2 else 8 if kind == 1 else 4
-        yield key >> 3, data[at:at + size]
+        yield key >> 3, data[at : at + size]
         at += size
 
 
 def count_instructions(module_proto):
-    """(instructions, fusions) of all computations: HloModuleProto.computations = 3, .instructions = 2, .opcode = 2 (xla/service/hlo.proto)."""
+    """(instructions, fusions) of all computations: HloModuleProto.computations = 3, .instructions =
+    2, .opcode = 2 (xla/service/hlo.proto)."""
     instructions = fusions = 0
     for number, computation in _fields(memoryview(module_proto)):
         if number != 3:
@@ -117,11 +120,12 @@ def count_instructions(module_proto):
     return instructions, fusions
 
 
-# ---- the device ---------------------------------------------------------------------------------------------------------
+# ---- the device ----------------------------------------------------------------------------------
 
 
 class Aval:
     """What batched_device_put wants to know of an array."""
+
     weak_type = False
 
     def __init__(self, array):
@@ -132,8 +136,14 @@ class Device:
     """jaxlib, its client, and what was compiled in it."""
 
     def __init__(self):
-        os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "1")  # its start is not worth a line on stderr
-        sys.modules["jax"] = None  # jaxlib would import it, where it is installed, in the first call that makes an array: 1.6 s that are not the device's
+        os.environ.setdefault(
+            "TF_CPP_MIN_LOG_LEVEL", "1"
+        )  # its start is not worth a line on stderr
+        sys.modules["jax"] = (
+            # jaxlib would import it, where it is installed, in the first call that makes an array:
+            # 1.6 s that are not the device's
+            None
+        )
         start = now()
         try:
             import numpy
@@ -141,8 +151,18 @@ class Device:
             from jaxlib import xla_client
             from hloscope import inputs
         except ImportError as error:
-            raise JobError("NOT_FOUND", f"{sys.executable}: {error}", hint="pip install jaxlib there, or name another Python in HLOSCOPE_PYTHON") from None
-        self.np, self.xc, self.x, self.inputs_module, self.version = numpy, xla_client, xla_client._xla, inputs, jaxlib.__version__
+            raise JobError(
+                "NOT_FOUND",
+                f"{sys.executable}: {error}",
+                hint="pip install jaxlib there, or name another Python in HLOSCOPE_PYTHON",
+            ) from None
+        self.np, self.xc, self.x, self.inputs_module, self.version = (
+            numpy,
+            xla_client,
+            xla_client._xla,
+            inputs,
+            jaxlib.__version__,
+        )
 
         class OneDevice(xla_client.SingleDeviceSharding):
             memory_kind = None  # the device's own
@@ -151,9 +171,14 @@ class Device:
                 return xla_client.HloSharding.replicate()
 
         self.sharding_class = OneDevice
-        # what jaxlib calls things, from 0.4.30 on: the readers of HLO left _xla for a module of their own in 0.8, and x64 became an argument
+        # what jaxlib calls things, from 0.4.30 on: the readers of HLO left _xla for a module of
+        # their own in 0.8, and x64 became an argument
         self.hlo = getattr(xla_client, "hlo", self.x)
-        self.put_options = {"enable_x64": True} if "enable_x64" in (self.x.batched_device_put.__doc__ or "") else {}
+        self.put_options = (
+            {"enable_x64": True}
+            if "enable_x64" in (self.x.batched_device_put.__doc__ or "")
+            else {}
+        )
         if not self.put_options:  # x64 was the state of a thread, which JAX set up
             jit = self.x.jax_jit
             jit.set_thread_local_state_initialization_callback(lambda: None)
@@ -186,7 +211,9 @@ class Device:
             raise JobError("FAILED_PRECONDITION", 'no device yet: send a "load" job first')
 
     def put(self, array):
-        return self.x.batched_device_put(Aval(array), self.sharding, [array], [self.device], True, **self.put_options)
+        return self.x.batched_device_put(
+            Aval(array), self.sharding, [array], [self.device], True, **self.put_options
+        )
 
     def options(self, overrides):
         options = self.xc.CompileOptions()
@@ -198,7 +225,8 @@ class Device:
         return self.x.DeviceList((self.device,))
 
     def register_calls(self, code):
-        """Makes known what JAX's programs call by name and jaxlib brings: LAPACK (SciPy's, 0.3 s to load, so only for who calls it) and sparse products."""
+        """Makes known what JAX's programs call by name and jaxlib brings: LAPACK (SciPy's, 0.3 s to
+        load, so only for who calls it) and sparse products."""
         for module, mark in (("lapack", b"lapack_"), ("cpu_sparse", b"cpu_csr_sparse_")):
             if mark not in code or module in self.registered:
                 continue
@@ -209,7 +237,9 @@ class Device:
             except (ImportError, AttributeError, KeyError):
                 continue  # a jaxlib without it: XLA names the target that it lacks
             for name, function, api_version in targets:
-                self.xc.register_custom_call_target(name, function, platform="cpu", api_version=api_version)
+                self.xc.register_custom_call_target(
+                    name, function, platform="cpu", api_version=api_version
+                )
             if module == "lapack":
                 library._lapack.initialize()
 
@@ -225,12 +255,17 @@ class Device:
 
     def serialized(self, loaded):
         """The bytes of an executable; older jaxlib has the method on the client."""
-        return bytes(self.client.serialize_executable(loaded) if hasattr(self.client, "serialize_executable") else loaded.serialize())
+        return bytes(
+            self.client.serialize_executable(loaded)
+            if hasattr(self.client, "serialize_executable")
+            else loaded.serialize()
+        )
 
     def profiling(self):
         """jaxlib's profiler: a module of its own since 0.7.2, before that a part of xla_client."""
         try:
             from jaxlib import _profiler
+
             return _profiler
         except ImportError:
             return self.xc.profiler
@@ -247,8 +282,10 @@ class Device:
         return self.profiling().TraceMe("step", _r=1, step_num=number)
 
     def kernel_ns(self, executable):
-        """Sum of the durations of the thunks of one run, as the profiler has them: events with the stat hlo_op on the lines of the executing threads."""
+        """Sum of the durations of the thunks of one run, as the profiler has them: events with the
+        stat hlo_op on the lines of the executing threads."""
         from jaxlib import _profile_data
+
         session = self.profiler()
         executable.execute(1, 1, [])
         total, data = 0, _profile_data.ProfileData.from_serialized_xspace(session.stop())
@@ -256,16 +293,24 @@ class Device:
             for line in plane.lines:
                 end = 0  # an event inside another one (a loop's body) is counted with it
                 for event in sorted(line.events, key=lambda e: (e.start_ns, -e.duration_ns)):
-                    if event.duration_ns <= 0 or event.start_ns < end or not any(key == "hlo_op" for key, _ in event.stats):
+                    if (
+                        event.duration_ns <= 0
+                        or event.start_ns < end
+                        or not any(key == "hlo_op" for key, _ in event.stats)
+                    ):
                         continue
                     total += event.duration_ns
                     end = event.start_ns + event.duration_ns
         return int(total)
 
     def call_overhead(self):
-        """Median time of executing and awaiting a program that does next to nothing, as `execute` does it."""
+        """Median time of executing and awaiting a program that does next to nothing, as `execute`
+        does it."""
         if self.overhead_ns is None:
-            code = b"module @nothing { func.func @main(%x: tensor<f32>) -> tensor<f32> { %y = stablehlo.negate %x : tensor<f32> return %y : tensor<f32> } }"
+            code = (
+                b"module @nothing { func.func @main(%x: tensor<f32>) -> tensor<f32> { %y ="
+                b" stablehlo.negate %x : tensor<f32> return %y : tensor<f32> } }"
+            )
             e = self.compile(code, {})
             e.set_inputs([self.np.float32(1).reshape(())])
             times = sorted(sum(e.execute(1, 1, [])) for _ in range(501))
@@ -274,8 +319,14 @@ class Device:
 
 
 # Names of the protocol, and of jaxlib's CompiledMemoryStats.
-MEMORY = (("code_bytes", "generated_code_size_in_bytes"), ("argument_bytes", "argument_size_in_bytes"), ("output_bytes", "output_size_in_bytes"),
-          ("alias_bytes", "alias_size_in_bytes"), ("temp_bytes", "temp_size_in_bytes"), ("peak_bytes", "peak_memory_in_bytes"))
+MEMORY = (
+    ("code_bytes", "generated_code_size_in_bytes"),
+    ("argument_bytes", "argument_size_in_bytes"),
+    ("output_bytes", "output_size_in_bytes"),
+    ("alias_bytes", "alias_size_in_bytes"),
+    ("temp_bytes", "temp_size_in_bytes"),
+    ("peak_bytes", "peak_memory_in_bytes"),
+)
 
 
 def cost_of(loaded):
@@ -294,7 +345,10 @@ class Executable:
         result = shape.result_shape()
         self.output_shapes = list(result.tuple_shapes()) if result.is_tuple() else [result]
         if any(s.is_tuple() for s in self.input_shapes + self.output_shapes):
-            raise JobError("UNIMPLEMENTED", "the program takes or gives a tuple inside a tuple; this worker feeds arrays only")
+            raise JobError(
+                "UNIMPLEMENTED",
+                "the program takes or gives a tuple inside a tuple; this worker feeds arrays only",
+            )
 
     @functools.cached_property
     def cost(self):
@@ -305,21 +359,31 @@ class Executable:
         return self.loaded.get_compiled_memory_stats()
 
     def fill(self, seed, perturbation=0, data=None):
-        """Host values of all inputs; with `perturbation`, their floats moved by that share of themselves, at least by their type's precision. `data` has an entry
-        an input: a file's path, the number of the argument that the seed is to make, or None."""
+        """Host values of all inputs; with `perturbation`, their floats moved by that share of
+        themselves, at least by their type's precision. `data` has an entry an input: a file's path,
+        the number of the argument that the seed is to make, or None."""
         make = self.device.inputs_module
         if data is not None and len(data) != len(self.input_shapes):
-            raise JobError("INVALID_ARGUMENT", f'"data" is not a list of {len(self.input_shapes)} entries, one an input')
+            raise JobError(
+                "INVALID_ARGUMENT",
+                f'"data" is not a list of {len(self.input_shapes)} entries, one an input',
+            )
 
         def value(i, shape):
             entry = data[i] if data is not None else None
             if not isinstance(entry, str):
-                return make.fill(shape.dimensions(), shape.numpy_dtype(), i if entry is None else entry, seed)
+                return make.fill(
+                    shape.dimensions(), shape.numpy_dtype(), i if entry is None else entry, seed
+                )
             with open(entry, "rb") as file:
                 raw = file.read()
             dtype = self.device.np.dtype(shape.numpy_dtype())
             if len(raw) != dtype.itemsize * math.prod(shape.dimensions()):
-                raise JobError("INVALID_ARGUMENT", f"{entry} has {len(raw)} bytes; input {i} takes {dtype.itemsize * math.prod(shape.dimensions())}")
+                raise JobError(
+                    "INVALID_ARGUMENT",
+                    f"{entry} has {len(raw)} bytes; input {i} takes"
+                    f" {dtype.itemsize * math.prod(shape.dimensions())}",
+                )
             return self.device.np.frombuffer(raw, dtype).reshape(shape.dimensions())
 
         return [make.perturb(value(i, s), perturbation, i) for i, s in enumerate(self.input_shapes)]
@@ -330,7 +394,8 @@ class Executable:
             buffer.block_until_ready()
 
     def execute(self, executions, syncs, feed):
-        """k executions with s waits, evenly spread, the last one after the last; (enqueue_ns, wait_ns). All outputs of XLA:CPU are ready together, so one is awaited."""
+        """k executions with s waits, evenly spread, the last one after the last; (enqueue_ns,
+        wait_ns). All outputs of XLA:CPU are ready together, so one is awaited."""
         arguments, run = list(self.inputs), self.loaded.execute_sharded
         enqueue = wait = done = 0
         last = now()
@@ -355,25 +420,33 @@ class Executable:
 
     def fetch(self):
         arrays = [o[0] for o in self.outputs]
-        if arrays and not hasattr(arrays[0], "_single_device_array_to_np_array_did_copy"):  # before 0.6
+        if arrays and not hasattr(
+            arrays[0], "_single_device_array_to_np_array_did_copy"
+        ):  # before 0.6
             return [a._single_device_array_to_np_array() for a in arrays]
         return [a._single_device_array_to_np_array_did_copy()[0] for a in arrays]
 
 
-# ---- programs -----------------------------------------------------------------------------------------------------------
+# ---- programs ------------------------------------------------------------------------------------
 
 
 def decompress(data, path):
     if data[:2] == b"\x1f\x8b":
         import gzip
+
         return gzip.decompress(data)
     if data[:4] == b"\x28\xb5\x2f\xfd":
-        raise JobError("UNIMPLEMENTED", f"{path}: zstd: this Python cannot read it", hint="load with \"hloscope\" naming the executable, which can")
+        raise JobError(
+            "UNIMPLEMENTED",
+            f"{path}: zstd: this Python cannot read it",
+            hint='load with "hloscope" naming the executable, which can',
+        )
     return data
 
 
 class Program:
-    """A program as jobs name it. With the path of `hloscope` known, that reads, transforms and counts it (its "write" job), so that every device gets the same program."""
+    """A program as jobs name it. With the path of `hloscope` known, that reads, transforms and
+    counts it (its "write" job), so that every device gets the same program."""
 
     def __init__(self, path, transforms, hloscope, device):
         self.facts, self.reported = {}, False
@@ -382,7 +455,11 @@ class Program:
         data = self.write(path, transforms, hloscope) if hloscope else None
         if data is None:
             if transforms:
-                raise JobError("UNIMPLEMENTED", "transforms are done by hloscope", hint='load with "hloscope" naming the executable')
+                raise JobError(
+                    "UNIMPLEMENTED",
+                    "transforms are done by hloscope",
+                    hint='load with "hloscope" naming the executable',
+                )
             try:
                 with open(path, "rb") as file:
                     data = decompress(file.read(), path)
@@ -397,14 +474,22 @@ class Program:
     def write(self, path, transforms, hloscope):
         import subprocess
         import tempfile
+
         with tempfile.TemporaryDirectory(prefix="hloscope-worker-") as scratch:
             to = os.path.join(scratch, "program.hlo")
-            job = json.dumps({"job": "write", "program": path, "transforms": transforms, "to": to}) + "\n"
-            done = subprocess.run([hloscope, "worker"], input=job.encode(), stdout=subprocess.PIPE, close_fds=True)
+            job = (
+                json.dumps({"job": "write", "program": path, "transforms": transforms, "to": to})
+                + "\n"
+            )
+            done = subprocess.run(
+                [hloscope, "worker"], input=job.encode(), stdout=subprocess.PIPE, close_fds=True
+            )
             try:
                 answer = json.loads(done.stdout)
             except ValueError:
-                raise JobError("INTERNAL", f"{hloscope} worker gave no answer (exit code {done.returncode})") from None
+                raise JobError(
+                    "INTERNAL", f"{hloscope} worker gave no answer (exit code {done.returncode})"
+                ) from None
             if not answer["ok"]:
                 error = answer["error"]
                 if error["code"] == "UNIMPLEMENTED" and not transforms:
@@ -424,12 +509,25 @@ class Program:
             text = data.decode()
         except UnicodeDecodeError:
             text = None
-        if text is not None and not head.startswith(b"HloModule") and ("func.func" in text or head.startswith((b"module", b"#loc"))):
+        if (
+            text is not None
+            and not head.startswith(b"HloModule")
+            and ("func.func" in text or head.startswith((b"module", b"#loc")))
+        ):
             return data
         xc = device.xc
-        proto = data if text is None else device.hlo.hlo_module_from_text(text).as_serialized_hlo_module_proto()
+        proto = (
+            data
+            if text is None
+            else device.hlo.hlo_module_from_text(text).as_serialized_hlo_module_proto()
+        )
         code = device.x.mlir.xla_computation_to_mlir_module(xc.XlaComputation(proto))
-        # A donated input would be gone after the first of many runs; the numbers are the same without.
+        # A donated input would be gone after the first of many runs; the numbers are the same
+        # without.
         if isinstance(code, str):
             code = code.encode()
-        return re.sub(rb"(tf\.aliasing_output = \d+ : i32|jax\.buffer_donor = true)(, )?", b"", code) if code[:4] != b"ML\xefR" else code
+        return (
+            re.sub(rb"(tf\.aliasing_output = \d+ : i32|jax\.buffer_donor = true)(, )?", b"", code)
+            if code[:4] != b"ML\xefR"
+            else code
+        )

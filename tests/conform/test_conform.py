@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
-"""hloscope conform: our device keeps the rules, faults are noticed, and what it writes down compiles.
+"""hloscope conform: our device keeps the rules, faults are noticed, and what it writes down
+compiles.
 
-    test_conform.py BUILD SOURCE_ROOT
+test_conform.py BUILD SOURCE_ROOT
 """
+
 import json
 import os
 import pathlib
@@ -29,8 +31,14 @@ def report(name: str, holds: bool, more: object = "") -> None:
 
 def conform(*arguments: str, fault: str = "") -> tuple[int, dict]:
     environment = {**os.environ, "HLOSCOPE_MUTANT_OF": str(plugin), "HLOSCOPE_MUTANT": fault}
-    done = subprocess.run([str(hloscope), "conform", *arguments, "--format=json", "-q"], env=environment, capture_output=True, text=True,
-                          check=False, timeout=300)
+    done = subprocess.run(
+        [str(hloscope), "conform", *arguments, "--format=json", "-q"],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=300,
+    )
     return done.returncode, json.loads(done.stdout)
 
 
@@ -40,10 +48,16 @@ def outcomes(answer: dict) -> dict[str, str]:
 
 code, answer = conform("cpu")
 totals = answer["totals"]
-report("our device keeps every rule that it offers something for", code == 0 and totals["pass"] + totals["not_offered"] == totals["checks"],
-       [c for c in answer["checks"] if c["outcome"] not in ("pass", "not_offered")])
-report("there are more than 500 checks, each with a rule and its source",
-       totals["checks"] > 500 and all(c["rule"] and c["source"] for c in answer["checks"]), totals)
+report(
+    "our device keeps every rule that it offers something for",
+    code == 0 and totals["pass"] + totals["not_offered"] == totals["checks"],
+    [c for c in answer["checks"] if c["outcome"] not in ("pass", "not_offered")],
+)
+report(
+    "there are more than 500 checks, each with a rule and its source",
+    totals["checks"] > 500 and all(c["rule"] and c["source"] for c in answer["checks"]),
+    totals,
+)
 report("an id stands for one check", len(outcomes(answer)) == totals["checks"])
 
 FAULTS = [
@@ -62,11 +76,23 @@ for fault, check, wanted in FAULTS:
     seen = outcomes(answer).get(check)
     report(f"{fault}: {wanted}", seen == wanted and code == (0 if wanted == "pass" else 1), answer)
 
-code, answer = conform(str(mutant), "--only", "execute", fault="PJRT_LoadedExecutable_Execute:crash")
-report("checks after a crash are done all the same", len(answer["checks"]) > 10 and answer["totals"]["crash"] > 1, answer["totals"])
-code, answer = conform(str(mutant), "--only", "buffer/ready", "--timeout", "1", fault="PJRT_Buffer_ReadyEvent:late")
-report("a check that does not come back hangs", outcomes(answer) == {"buffer/ready": "hang"}, answer)
-code, answer = conform(str(mutant), "--stop-after", "2", fault="PJRT_Client_BufferFromHostBuffer:error")
+code, answer = conform(
+    str(mutant), "--only", "execute", fault="PJRT_LoadedExecutable_Execute:crash"
+)
+report(
+    "checks after a crash are done all the same",
+    len(answer["checks"]) > 10 and answer["totals"]["crash"] > 1,
+    answer["totals"],
+)
+code, answer = conform(
+    str(mutant), "--only", "buffer/ready", "--timeout", "1", fault="PJRT_Buffer_ReadyEvent:late"
+)
+report(
+    "a check that does not come back hangs", outcomes(answer) == {"buffer/ready": "hang"}, answer
+)
+code, answer = conform(
+    str(mutant), "--stop-after", "2", fault="PJRT_Client_BufferFromHostBuffer:error"
+)
 report("--stop-after ends the run", answer["totals"]["fail"] == 2, answer["totals"])
 
 with tempfile.TemporaryDirectory(prefix="hsc-conform-") as folder:
@@ -79,14 +105,31 @@ with tempfile.TemporaryDirectory(prefix="hsc-conform-") as folder:
     programs = sorted((where / "repro").glob("*.c"))
     compiler = os.environ.get("CC", "cc").split()
     bad, long = [], []
-    for program in programs[::max(1, len(programs) // 12)]:
-        done = subprocess.run([*compiler, "-fsyntax-only", "-std=gnu17", "-I", str(where), "-I", str(root / "src"), str(program)],
-                              capture_output=True, text=True, check=False)
+    for program in programs[:: max(1, len(programs) // 12)]:
+        done = subprocess.run(
+            [
+                *compiler,
+                "-fsyntax-only",
+                "-std=gnu17",
+                "-I",
+                str(where),
+                "-I",
+                str(root / "src"),
+                str(program),
+            ],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
         if done.returncode:
             bad.append(program.name + ": " + done.stderr[:600])
         if len(program.read_text(encoding="utf-8").splitlines()) > 100:
             long.append(program.name)
-    report("failures come with C programs that compile", len(programs) > 10 and not bad, bad or len(programs))
+    report(
+        "failures come with C programs that compile",
+        len(programs) > 10 and not bad,
+        bad or len(programs),
+    )
     report("none of them is long", not long, long)
 print(f"1..{number}")
 sys.exit(failed > 0)

@@ -1,4 +1,5 @@
 """Runs HLO text on the real XLA:CPU, as it came with jaxlib."""
+
 import jax
 import jaxlib
 import numpy as np
@@ -10,7 +11,8 @@ device = jax.devices("cpu")[0]
 
 
 def compile_hlo(text):
-    """An executable for one device. Raises what XLA raises when the text is wrong or an op is not supported."""
+    """An executable for one device. Raises what XLA raises when the text is wrong or an op is not
+    supported."""
     module = xla_client.hlo.hlo_module_from_text(text)
     computation = xla_client.hlo.XlaComputation(module.as_serialized_hlo_module_proto())
     stablehlo = jaxlib_module.mlir.xla_computation_to_mlir_module(computation)

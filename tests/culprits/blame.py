@@ -1,11 +1,15 @@
 #!/usr/bin/env python3
-"""Who is at fault: faults in one place of the built-in device (culprit_plugin.c), and equal programs that nobody may be accused of.
+"""Who is at fault: faults in one place of the built-in device (culprit_plugin.c), and equal
+programs that nobody may be accused of.
 
-    tests/culprits/blame.py build/hloscope build/tests/culprits/libhloscope_culprit_pjrt.so [--figures]
+    tests/culprits/blame.py build/hloscope build/tests/culprits/libhloscope_culprit_pjrt.so
+    [--figures]
 
-Speaks TAP. A culprit is right when the verdict names its layer and, for a pass, the pass and the rewrite. --figures prints the shares too. What needs
-XLA:CPU is skipped by name where it is not installed (hloscope devices --install xla-cpu).
+Speaks TAP. A culprit is right when the verdict names its layer and, for a pass, the pass and the
+rewrite. --figures prints the shares too. What needs XLA:CPU is skipped by name where it is not
+installed (hloscope devices --install xla-cpu).
 """
+
 import json
 import os
 import pathlib
@@ -18,14 +22,19 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 hloscope, culprit = (str(pathlib.Path(path).resolve()) for path in sys.argv[1:3])
 figures = "--figures" in sys.argv
 scratch = pathlib.Path(tempfile.mkdtemp(prefix="hloscope-blame-"))
-cache = os.environ.get("HLOSCOPE_CACHE_DIR") or os.path.join(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "hloscope")
+cache = os.environ.get("HLOSCOPE_CACHE_DIR") or os.path.join(
+    os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "hloscope"
+)
 (scratch / "cache").mkdir()
-if os.path.isdir(os.path.join(cache, "venv")):  # the private environment of the user's cache directory counts as well
+if os.path.isdir(
+    os.path.join(cache, "venv")
+):  # the private environment of the user's cache directory counts as well
     os.symlink(os.path.join(cache, "venv"), scratch / "cache" / "venv")
 done = 0
 
 PROGRAMS = {
-    "mlp": """HloModule mlp
+    "mlp": (
+        """HloModule mlp
 ENTRY main {
   x = f32[8,16] parameter(0)
   w = f32[16,16] parameter(1)
@@ -40,8 +49,10 @@ ENTRY main {
   m = f32[8,16] multiply(t, ones)
   ROOT r = f32[8,16] add(m, x)
 }
-""",
-    "softmax": """HloModule softmax
+"""
+    ),
+    "softmax": (
+        """HloModule softmax
 max { a = f32[] parameter(0)  b = f32[] parameter(1)  ROOT m = f32[] maximum(a, b) }
 sum { a = f32[] parameter(0)  b = f32[] parameter(1)  ROOT s = f32[] add(a, b) }
 ENTRY main {
@@ -57,8 +68,10 @@ ENTRY main {
   back = f32[16,32] transpose(e), dimensions={0,1}
   ROOT r = f32[16,32] divide(back, totals)
 }
-""",
-    "mixed": """HloModule mixed
+"""
+    ),
+    "mixed": (
+        """HloModule mixed
 sum { a = f32[] parameter(0)  b = f32[] parameter(1)  ROOT s = f32[] add(a, b) }
 ENTRY main {
   x = f32[4,8] parameter(0)
@@ -79,7 +92,8 @@ ENTRY main {
   totals = f32[4,8] broadcast(total), dimensions={0}
   ROOT r = f32[4,8] add(totals, c)
 }
-""",
+"""
+    ),
 }
 for name, text in PROGRAMS.items():
     (scratch / f"{name}.hlo").write_text(text)
@@ -88,7 +102,11 @@ for name, text in PROGRAMS.items():
 def check(name, good, why=""):
     global done
     done += 1
-    print(f"{'ok' if good else 'not ok'} {done} - {name}" + ("" if good else "\n" + "\n".join("# " + line for line in str(why).splitlines()[:40])), flush=True)
+    print(
+        f"{'ok' if good else 'not ok'} {done} - {name}"
+        + ("" if good else "\n" + "\n".join("# " + line for line in str(why).splitlines()[:40])),
+        flush=True,
+    )
     return good
 
 
@@ -103,7 +121,14 @@ def call(*arguments, what=None):
     environment.pop("HLOSCOPE_CULPRIT", None)
     if what:
         environment["HLOSCOPE_CULPRIT"] = what
-    result = subprocess.run([hloscope, *map(str, arguments), "--format=json", "--quiet"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment, text=True, timeout=900)
+    result = subprocess.run(
+        [hloscope, *map(str, arguments), "--format=json", "--quiet"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=environment,
+        text=True,
+        timeout=900,
+    )
     try:
         return result.returncode, json.loads(result.stdout)
     except ValueError:
@@ -111,7 +136,14 @@ def call(*arguments, what=None):
 
 
 def blame(program, device, *more, what=None):
-    return call("blame", scratch / f"{program}.hlo" if program in PROGRAMS else program, "-d", device, *more, what=what)
+    return call(
+        "blame",
+        scratch / f"{program}.hlo" if program in PROGRAMS else program,
+        "-d",
+        device,
+        *more,
+        what=what,
+    )
 
 
 def rewrites_of(program):
@@ -131,12 +163,17 @@ seeded = right = 0
 
 def culprit_case(program, what, verdict, symptom, *more, named=None, rewrite=None):
     global seeded, right
-    # A hang is what takes longer than the limit, and a busy machine takes seconds for what is no hang: then once more with a longer one. Of what is slow
-    # a busy machine may blame another part: once more, too.
+    # A hang is what takes longer than the limit, and a busy machine takes seconds for what is no
+    # hang: then once more with a longer one. Of what is slow a busy machine may blame another part:
+    # once more, too.
     for limit in ("3", "20"):
         code, document = blame(program, culprit, "--runs", "3", "--limit", limit, *more, what=what)
         good = document["verdict"] == verdict and document.get("symptom") == symptom and code == 1
-        good = good and (named is None or document["pass"] == named) and (rewrite is None or document["rewrite"] == rewrite)
+        good = (
+            good
+            and (named is None or document["pass"] == named)
+            and (rewrite is None or document["rewrite"] == rewrite)
+        )
         if good or ("hang" not in (symptom, document.get("symptom")) and ":slow" not in what):
             break
     seeded += 1
@@ -147,9 +184,26 @@ def culprit_case(program, what, verdict, symptom, *more, named=None, rewrite=Non
 for program in PROGRAMS:
     for place, count in rewrites_of(program).items():
         for number in sorted({1, count}):
-            _, seen = call("run", scratch / f"{program}.hlo", "-d", culprit, "--compare", "reference", what=f"{place}:numbers:{number}")
-            if any(row["verdict"] == "different" for row in seen.get("compare", [])):  # a fault that later passes undo is none
-                culprit_case(program, f"{place}:numbers:{number}", "pass", "wrong", named=place, rewrite=number)
+            _, seen = call(
+                "run",
+                scratch / f"{program}.hlo",
+                "-d",
+                culprit,
+                "--compare",
+                "reference",
+                what=f"{place}:numbers:{number}",
+            )
+            if any(
+                row["verdict"] == "different" for row in seen.get("compare", [])
+            ):  # a fault that later passes undo is none
+                culprit_case(
+                    program,
+                    f"{place}:numbers:{number}",
+                    "pass",
+                    "wrong",
+                    named=place,
+                    rewrite=number,
+                )
         culprit_case(program, f"{place}:crash", "pass", "crash", named=place)
         culprit_case(program, f"{place}:error", "pass", "error", named=place)
     culprit_case(program, "run:numbers", "below_hlo", "wrong")
@@ -160,9 +214,22 @@ for program in PROGRAMS:
     culprit_case(program, "read:crash", "front_end", "crash")
 culprit_case("mlp", "algsimp:hang", "pass", "hang", named="algsimp")
 culprit_case("mlp", "run:hang", "below_hlo", "hang")
-culprit_case("mlp", "algsimp:slow", "pass", "compile", "--symptom", "compile:3", "--against", "cpu", named="algsimp")
+culprit_case(
+    "mlp",
+    "algsimp:slow",
+    "pass",
+    "compile",
+    "--symptom",
+    "compile:3",
+    "--against",
+    "cpu",
+    named="algsimp",
+)
 culprit_case("mlp", "run:slow", "below_hlo", "slow", "--symptom", "slow:3", "--against", "cpu")
-check(f"at least 95 of 100 culprits are found where they are: {right} of {seeded}", right >= 0.95 * seeded)
+check(
+    f"at least 95 of 100 culprits are found where they are: {right} of {seeded}",
+    right >= 0.95 * seeded,
+)
 
 # ---- nobody ----
 accused = equal = 0
@@ -172,24 +239,61 @@ for program in PROGRAMS:
             code, document = blame(program, culprit, "--runs", "2", "--seed", seed, what=what)
             equal += 1
             accused += code == 1
-            check(f"{program}, seed {seed}, {what or 'no culprit'}: nobody", code == 0 and document["verdict"] in ("nothing", "rounding"), document["headline"])
+            check(
+                f"{program}, seed {seed}, {what or 'no culprit'}: nobody",
+                code == 0 and document["verdict"] in ("nothing", "rounding"),
+                document["headline"],
+            )
 if figures:
     print(f"# culprits found {right} of {seeded}; accusations {accused} of {equal} equal programs")
 
 # ---- the report ----
 folder = scratch / "report"
-code, document = blame("softmax", culprit, "--runs", "2", "-o", folder, what="algsimp:numbers" if "algsimp" in rewrites_of("softmax") else "fusion:numbers")
+code, document = blame(
+    "softmax",
+    culprit,
+    "--runs",
+    "2",
+    "-o",
+    folder,
+    what="algsimp:numbers" if "algsimp" in rewrites_of("softmax") else "fusion:numbers",
+)
 issue = (folder / "ISSUE.md").read_text() if (folder / "ISSUE.md").exists() else ""
 headings = ("### Description", "### Steps to reproduce", "### Evidence", "### System info")
-check("a report has the issue's headings, the headline and a command", all(h in issue for h in headings) and document["headline"] in issue and "hloscope blame " in issue, issue)
-names = sorted(zipfile.ZipFile(folder / "report.zip").namelist()) if (folder / "report.zip").exists() else []
-check("its archive holds every file of the folder, is sound and under 5 MB", names == sorted(p.name for p in folder.iterdir() if p.name != "report.zip")
-      and zipfile.ZipFile(folder / "report.zip").testzip() is None and (folder / "report.zip").stat().st_size < 5_000_000, names)
+check(
+    "a report has the issue's headings, the headline and a command",
+    all(h in issue for h in headings)
+    and document["headline"] in issue
+    and "hloscope blame " in issue,
+    issue,
+)
+names = (
+    sorted(zipfile.ZipFile(folder / "report.zip").namelist())
+    if (folder / "report.zip").exists()
+    else []
+)
+check(
+    "its archive holds every file of the folder, is sound and under 5 MB",
+    names == sorted(p.name for p in folder.iterdir() if p.name != "report.zip")
+    and zipfile.ZipFile(folder / "report.zip").testzip() is None
+    and (folder / "report.zip").stat().st_size < 5_000_000,
+    names,
+)
 reduced = document.get("reduced") or {}
-check("its program is smaller, shows it run afresh, and has the same culprit", reduced.get("instructions_after", 99) < reduced.get("instructions_before", 0)
-      and reduced.get("runs", {}).get("hlo", {}).get("shows") is True and all(reduced.get("blame", {}).get(k) == document[k] for k in ("verdict", "pass")), reduced)
+check(
+    "its program is smaller, shows it run afresh, and has the same culprit",
+    reduced.get("instructions_after", 99) < reduced.get("instructions_before", 0)
+    and reduced.get("runs", {}).get("hlo", {}).get("shows") is True
+    and all(reduced.get("blame", {}).get(k) == document[k] for k in ("verdict", "pass")),
+    reduced,
+)
 again = json.loads((folder / "blame.json").read_text())
-check("blame.json is the document that was printed", {k: v for k, v in again.items() if k != "command"} == {k: v for k, v in document.items() if k != "command"}, again)
+check(
+    "blame.json is the document that was printed",
+    {k: v for k, v in again.items() if k != "command"}
+    == {k: v for k, v in document.items() if k != "command"},
+    again,
+)
 
 # ---- XLA:CPU ----
 case = """HloModule m
@@ -207,7 +311,12 @@ xla = next((row for row in found.get("devices", []) if row["device"] == "xla-cpu
 name = "an update in place of XLA:CPU that reads what it wrote is below HLO (openxla/xla#49176)"
 if not xla.get("found"):
     skip(name, "xla-cpu is not installed")
-elif call("run", scratch / "in_place.hlo", "-d", "xla-cpu", "--compare", "reference")[1].get("compare", [{}])[0].get("verdict") != "different":
+elif (
+    call("run", scratch / "in_place.hlo", "-d", "xla-cpu", "--compare", "reference")[1]
+    .get("compare", [{}])[0]
+    .get("verdict")
+    != "different"
+):
     skip(name, "this jaxlib computes it right")
 else:
     code, document = blame(scratch / "in_place.hlo", "xla-cpu", "--runs", "2")
@@ -216,6 +325,10 @@ name = "the state of random numbers that a device keeps from run to run is nobod
 if not xla.get("found"):
     skip(name, "xla-cpu is not installed")
 else:
-    code, document = blame(ROOT / "src" / "passes" / "expanders" / "rng_expander.after.hlo", "xla-cpu", "--runs", "2")
-    check(name, code in (0, 3) and document["verdict"] in ("nothing", "unknown"), document["headline"])
+    code, document = blame(
+        ROOT / "src" / "passes" / "expanders" / "rng_expander.after.hlo", "xla-cpu", "--runs", "2"
+    )
+    check(
+        name, code in (0, 3) and document["verdict"] in ("nothing", "unknown"), document["headline"]
+    )
 print(f"1..{done}")

@@ -1,14 +1,17 @@
 #!/usr/bin/env python3
-"""Runs the code blocks of every page, as a reader would: each line in a folder that holds what the pages talk of (TAP on stdout).
+"""Runs the code blocks of every page, as a reader would: each line in a folder that holds what the
+pages talk of (TAP on stdout).
 
     tests/docs/check_docs.py build/hloscope ROOT [PAGE...]
 
-A line without `$` must end with exit code 0. Where a block shows `$ command` and what it prints, every line shown must be found in the
-output, in that order, numbers and paddings aside: columns, words and names that have changed make the test fail. Python and C blocks must
-compile. lines.tsv beside this file says which lines need something (a network, a GPU, a vendor's compiler, a server that is ended by hand),
-which end with another code, and which are run with smaller sizes; each row must still match a line, or the test fails.
-world.py makes the files that the pages name.
+A line without `$` must end with exit code 0. Where a block shows `$ command` and what it prints,
+every line shown must be found in the output, in that order, numbers and paddings aside: columns,
+words and names that have changed make the test fail. Python and C blocks must compile. lines.tsv
+beside this file says which lines need something (a network, a GPU, a vendor's compiler, a server
+that is ended by hand), which end with another code, and which are run with smaller sizes; each row
+must still match a line, or the test fails. world.py makes the files that the pages name.
 """
+
 import os
 import pathlib
 import re
@@ -24,13 +27,23 @@ LIMIT = 180
 
 
 def read_rules() -> list[dict]:
-    """Rows of lines.tsv: page (a suffix), start of the line, what applies, the reason or replacement."""
+    """Rows of lines.tsv: page (a suffix), start of the line, what applies, the reason or
+    replacement."""
     rules = []
     for number, row in enumerate((HERE / "lines.tsv").read_text(encoding="utf-8").splitlines(), 1):
         if not row or row.startswith("#"):
             continue
         page, start, kind, value = row.split("\t")
-        rules.append({"page": page, "start": start, "kind": kind, "value": value, "number": number, "used": False})
+        rules.append(
+            {
+                "page": page,
+                "start": start,
+                "kind": kind,
+                "value": value,
+                "number": number,
+                "used": False,
+            }
+        )
     return rules
 
 
@@ -40,10 +53,13 @@ def pages(root: pathlib.Path) -> list[pathlib.Path]:
 
 
 def blocks(text: str) -> list[tuple[int, str, str]]:
-    """Line number, language and body of each fenced block; not the synopsis that `make docs` writes."""
+    """Line number, language and body of each fenced block; not the synopsis that `make docs`
+    writes."""
     found = []
     for match in re.finditer(r"^```([^\n]*)\n(.*?)^```[ ]*$", text, re.S | re.M):
-        if re.match(r"hloscope[^\n]*\[OPTIONS\]", match[2]) or re.match(r"hloscope passes [A-Z|]+", match[2]):
+        if re.match(r"hloscope[^\n]*\[OPTIONS\]", match[2]) or re.match(
+            r"hloscope passes [A-Z|]+", match[2]
+        ):
             continue
         language = match[1].split()[0] if match[1].strip() else ""
         if match[2].strip():
@@ -52,24 +68,30 @@ def blocks(text: str) -> list[tuple[int, str, str]]:
 
 
 def shape(line: str) -> str:
-    """A line without what differs from run to run: numbers, units that follow their size, hashes, paths, paddings, rules of tables."""
+    """A line without what differs from run to run: numbers, units that follow their size, hashes,
+    paths, paddings, rules of tables."""
     line = re.sub(r"[─-]{2,}", "", line)
     line = re.sub(r"\b(?=[0-9a-f]*\d)[0-9a-f]{6,}\b", "@", line)
     line = re.sub(r"/[\w./-]+/", "/", line)
-    line = re.sub(r"[-+]?\d[\d,.:_]*(e[-+]?\d+)?( ?(ns|µs|us|ms|s|B|KiB|MiB|GiB|k|M|G|%)\b|%)?", "#", line)
+    line = re.sub(
+        r"[-+]?\d[\d,.:_]*(e[-+]?\d+)?( ?(ns|µs|us|ms|s|B|KiB|MiB|GiB|k|M|G|%)\b|%)?", "#", line
+    )
     line = re.sub(r"[–-](?=\s|$)", "#", line)
     return " ".join(line.split())
 
 
 def missing(shown: list[str], printed: str) -> str | None:
-    """The first shown line that the output does not have after those before it; `...` stands for any text."""
+    """The first shown line that the output does not have after those before it; `...` stands for
+    any text."""
     have = [shape(line) for line in printed.splitlines()]
     at = 0
     for line in shown:
         want = shape(line)
         if not want or set(want) <= set("#@. "):
             continue
-        pattern = re.compile(re.escape(want).replace(re.escape("..."), ".*") + ("" if "..." in want else "$"))
+        pattern = re.compile(
+            re.escape(want).replace(re.escape("..."), ".*") + ("" if "..." in want else "$")
+        )
         while at < len(have) and not pattern.match(have[at]):
             at += 1
         if at == len(have):
@@ -79,7 +101,9 @@ def missing(shown: list[str], printed: str) -> str | None:
 
 
 class Page:
-    def __init__(self, path: pathlib.Path, root: pathlib.Path, hloscope: pathlib.Path, rules: list[dict]):
+    def __init__(
+        self, path: pathlib.Path, root: pathlib.Path, hloscope: pathlib.Path, rules: list[dict]
+    ):
         self.name = str(path.relative_to(root))
         self.rules = [rule for rule in rules if self.name.endswith(rule["page"])]
         self.text = path.read_text(encoding="utf-8")
@@ -113,11 +137,17 @@ class Page:
         done = self.world.shell(command, LIMIT)
         self.ran += 1
         if done.returncode != code:
-            self.failures.append(f"{self.name}:{line}: `{command}` ended with {done.returncode}, not {code}:\n{done.stdout[-1500:]}")
+            self.failures.append(
+                f"{self.name}:{line}: `{command}` ended with {done.returncode}, not"
+                f" {code}:\n{done.stdout[-1500:]}"
+            )
             return
         lost = missing(shown, done.stdout)
         if lost is not None:
-            self.failures.append(f"{self.name}:{line}: `{command}` does not print: {lost.strip()}\n{done.stdout[:2500]}")
+            self.failures.append(
+                f"{self.name}:{line}: `{command}` does not print:"
+                f" {lost.strip()}\n{done.stdout[:2500]}"
+            )
 
     def block(self, line: int, language: str, body: str) -> None:
         lines = body.splitlines()
@@ -143,7 +173,9 @@ class Page:
             return
         # A quote that is open at the end of a line goes on in the next one.
         while True:
-            lines_open = re.sub(r'^((?:[^"\n]|"[^"\n]*")*"[^"\n]*)\n\s*', r"\1 ", joined, flags=re.M)
+            lines_open = re.sub(
+                r'^((?:[^"\n]|"[^"\n]*")*"[^"\n]*)\n\s*', r"\1 ", joined, flags=re.M
+            )
             if lines_open == joined:
                 break
             joined = lines_open
@@ -171,15 +203,24 @@ def main() -> int:
         page = Page(path, root, hloscope, rules)
         page.check()
         failed += bool(page.failures)
-        print(f"{'not ok' if page.failures else 'ok'} {number} - {page.name}: {page.ran} run, {len(page.skips)} not", flush=True)
+        print(
+            f"{'not ok' if page.failures else 'ok'} {number} - {page.name}: {page.ran} run,"
+            f" {len(page.skips)} not",
+            flush=True,
+        )
         for text in page.failures + [f"not run: {skip}" for skip in page.skips]:
             print("\n".join("# " + line for line in text.splitlines()))
     if not chosen:
         stale = [rule for rule in rules if not rule["used"]]
         failed += bool(stale)
-        print(f"{'not ok' if stale else 'ok'} {len(todo) + 1} - every row of lines.tsv matches a line")
+        print(
+            f"{'not ok' if stale else 'ok'} {len(todo) + 1} - every row of lines.tsv matches a line"
+        )
         for rule in stale:
-            print(f"# lines.tsv:{rule['number']}: nothing starts with `{rule['start']}` in {rule['page']}")
+            print(
+                f"# lines.tsv:{rule['number']}: nothing starts with `{rule['start']}` in"
+                f" {rule['page']}"
+            )
     return 1 if failed else 0
 
 

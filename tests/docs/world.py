@@ -1,8 +1,11 @@
-"""world.py - the files that the pages talk of, made when a command names them, in a folder of a page's own.
+"""world.py - the files that the pages talk of, made when a command names them, in a folder of a
+page's own.
 
-A page's commands run one after the other in the same folder with a home, cache and results of its own; `hloscope` is on the PATH, and
+A page's commands run one after the other in the same folder with a home, cache and results of its
+own; `hloscope` is on the PATH, and
 `python` runs train.py, a program that loads the built-in device as a user's program would.
 """
+
 import os
 import pathlib
 import re
@@ -45,18 +48,32 @@ ENTRY main {
 TRAIN_PY = """import subprocess, sys
 sys.exit(subprocess.run(["hloscope", "run", "model.hlo", "--quiet"], stdout=subprocess.DEVNULL).returncode)
 """
-TIMES = "time_us,variant\n" + "".join(f"{100 + i % 7 + (20 if v == 'new' else 0)},{v}\n" for v in ("main", "new") for i in range(30))
+TIMES = "time_us,variant\n" + "".join(
+    f"{100 + i % 7 + (20 if v == 'new' else 0)},{v}\n" for v in ("main", "new") for i in range(30)
+)
 
 # name in a command: the file's text, or the command that makes it
 FILES = {
-    "model.hlo": MODEL, "two.hlo": TWO, "tan.hlo": TAN, "growing.hlo": GROWING.replace("SIZE", "1000"), "train.py": TRAIN_PY, "compile.py": TRAIN_PY, "times.csv": TIMES,
-    "small_program.hlo": MODEL, "before.hlo": MODEL, "after.hlo": MODEL,
+    "model.hlo": MODEL,
+    "two.hlo": TWO,
+    "tan.hlo": TAN,
+    "growing.hlo": GROWING.replace("SIZE", "1000"),
+    "train.py": TRAIN_PY,
+    "compile.py": TRAIN_PY,
+    "times.csv": TIMES,
+    "small_program.hlo": MODEL,
+    "before.hlo": MODEL,
+    "after.hlo": MODEL,
 }
 MAKE = {
     "train.log": "cp tests/golden/explain/worst-first/app.log train.log",
     "n1000.mlir": "hloscope convert growing.hlo -o n1000.mlir",
-    "n2000.mlir": "sed s/1000/2000/ growing.hlo > n2000.hlo; hloscope convert n2000.hlo -o n2000.mlir",
-    "n4000.mlir": "sed s/1000/4000/ growing.hlo > n4000.hlo; hloscope convert n4000.hlo -o n4000.mlir",
+    "n2000.mlir": (
+        "sed s/1000/2000/ growing.hlo > n2000.hlo; hloscope convert n2000.hlo -o n2000.mlir"
+    ),
+    "n4000.mlir": (
+        "sed s/1000/4000/ growing.hlo > n4000.hlo; hloscope convert n4000.hlo -o n4000.mlir"
+    ),
     "model.mlir": "hloscope convert model.hlo -o model.mlir",
     "model.hlo.gz": "gzip -k model.hlo",
     "run.hsc": "hloscope trace -o run.hsc -- python train.py",
@@ -73,8 +90,14 @@ MAKE = {
     "profile": "hloscope profile model.hlo --output profile",
     "before": "hloscope profile model.hlo --output before",
     "after": "hloscope profile model.hlo --output after",
-    "host.xplane.pb": "hloscope profile model.hlo --output hosted && cp $(find hosted -name '*.xplane.pb') host.xplane.pb",
-    "somebody-elses.xplane.pb": "hloscope profile model.hlo --output elses && cp $(find elses -name '*.xplane.pb') somebody-elses.xplane.pb",
+    "host.xplane.pb": (
+        "hloscope profile model.hlo --output hosted && cp $(find hosted -name '*.xplane.pb')"
+        " host.xplane.pb"
+    ),
+    "somebody-elses.xplane.pb": (
+        "hloscope profile model.hlo --output elses && cp $(find elses -name '*.xplane.pb')"
+        " somebody-elses.xplane.pb"
+    ),
     "results": "mkdir results",
 }
 PLUGINS = ("libvendor_pjrt.so", "my_plugin.so", "libneuronpjrt.so", "libhloscope_cpu_pjrt.so")
@@ -94,8 +117,15 @@ class World:
         for name in ("models", "src", "tests", "python", "docs"):
             (self.work / name).symlink_to(root / name)
         (self.work / "build").symlink_to(hloscope.parent)
-        self.environment = dict(os.environ, HOME=str(self.folder / "home"), HLOSCOPE_CACHE_DIR=str(self.folder / "cache"),
-                                PATH=f"{self.folder / 'bin'}:{os.environ['PATH']}", NO_COLOR="1", COLUMNS="200", PAGER="cat")
+        self.environment = dict(
+            os.environ,
+            HOME=str(self.folder / "home"),
+            HLOSCOPE_CACHE_DIR=str(self.folder / "cache"),
+            PATH=f"{self.folder / 'bin'}:{os.environ['PATH']}",
+            NO_COLOR="1",
+            COLUMNS="200",
+            PAGER="cat",
+        )
         for name in ("XDG_CACHE_HOME", "XDG_DATA_HOME", "HLOSCOPE_DEVICE", "HLOSCOPE_OUTPUT_PATH"):
             self.environment.pop(name, None)
         self.have = {}
@@ -107,8 +137,17 @@ class World:
 
     def shell(self, command: str, limit: float) -> subprocess.CompletedProcess:
         """The command's exit code and what it printed; all of its processes end with it."""
-        child = subprocess.Popen(["bash", "-c", command], cwd=self.work, env=self.environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                                 stderr=subprocess.STDOUT, start_new_session=True, encoding="utf-8", errors="replace")
+        child = subprocess.Popen(
+            ["bash", "-c", command],
+            cwd=self.work,
+            env=self.environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+            encoding="utf-8",
+            errors="replace",
+        )
         try:
             printed = child.communicate(timeout=limit)[0]
             return subprocess.CompletedProcess(command, child.returncode, printed)
@@ -130,15 +169,22 @@ class World:
 
     def provide(self, command: str) -> None:
         """What the command reads; what it writes by itself (-o, --output, >) is not made for it."""
-        written = set(re.findall(r"(?:-o|--output|>|--update --baseline|--junit)[ =]?([\w./-]+)", command))
+        written = set(
+            re.findall(r"(?:-o|--output|>|--update --baseline|--junit)[ =]?([\w./-]+)", command)
+        )
         for name in [*FILES, *PLUGINS, *MAKE]:
-            if name not in written and re.search(rf"(?<![\w.-])(?:\./)?{re.escape(name)}(?![\w.-])", command):
+            if name not in written and re.search(
+                rf"(?<![\w.-])(?:\./)?{re.escape(name)}(?![\w.-])", command
+            ):
                 self.make(name)
 
     def lacks(self, command: str) -> str | None:
         """Which device of the command is not on this machine."""
         for device in ("xla-cpu", "cuda", "tpu"):
-            if re.search(rf"(?<![\w-]){device}(?=[:,\s]|$)", command) and "--install" not in command:
+            if (
+                re.search(rf"(?<![\w-]){device}(?=[:,\s]|$)", command)
+                and "--install" not in command
+            ):
                 if device not in self.have:
                     listed = self.shell(f"hloscope devices {device} --format=json 2>/dev/null", 60)
                     self.have[device] = bool(re.search(r'"found": ?true', listed.stdout))

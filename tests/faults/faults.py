@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
-"""The main commands, and a host of the plugin, while the n-th write, fsync, rename, mkdir, mmap, pipe, thread, process or block of memory fails or the
-time of day jumps; with no descriptors, little memory, a read-only home, no home, another user, no /proc, no file system that can be written: no crash, no
-hang, a message, exit code 1 (or the work is done without).
+"""The main commands, and a host of the plugin, while the n-th write, fsync, rename, mkdir, mmap,
+pipe, thread, process or block of memory fails or the time of day jumps; with no descriptors, little
+memory, a read-only home, no home, another user, no /proc, no file system that can be written: no
+crash, no hang, a message, exit code 1 (or the work is done without).
 
 usage: faults.py HLOSCOPE FAIL_NTH.so PROGRAM.hlo HOST PLUGIN.so      prints TAP
 """
+
 import os
 import resource
 import subprocess
@@ -12,7 +14,20 @@ import sys
 import tempfile
 
 hloscope, library, program, host, plugin = (os.path.abspath(path) for path in sys.argv[1:6])
-FUNCTIONS = ["write", "pwrite", "ftruncate", "fsync", "rename", "mkdir", "mmap", "pipe2", "pthread_create", "posix_spawnp", "posix_memalign", "clock"]
+FUNCTIONS = [
+    "write",
+    "pwrite",
+    "ftruncate",
+    "fsync",
+    "rename",
+    "mkdir",
+    "mmap",
+    "pipe2",
+    "pthread_create",
+    "posix_spawnp",
+    "posix_memalign",
+    "clock",
+]
 NOBODY = 65534
 NUMBERS = [1, 2, 3, 5, 8, 13, 30]
 LIMIT_S = 120
@@ -27,8 +42,16 @@ def check(name, condition, detail=""):
 
 
 def in_namespace(script):
-    """The words that run a command with mounts of its own, changed by the script; None where that is not allowed."""
-    words = ["unshare", "-m" if os.geteuid() == 0 else "-rm", "sh", "-c", f'{script}\nexec "$@"', "sh"]
+    """The words that run a command with mounts of its own, changed by the script; None where that
+    is not allowed."""
+    words = [
+        "unshare",
+        "-m" if os.geteuid() == 0 else "-rm",
+        "sh",
+        "-c",
+        f'{script}\nexec "$@"',
+        "sh",
+    ]
     try:
         done = subprocess.run([*words, "true"], capture_output=True, text=True, timeout=60)
     except OSError:
@@ -44,12 +67,25 @@ def run(arguments, home, limits=(), before=(), user=None, **variables):
             os.setuid(user)
         for what, value in limits:
             resource.setrlimit(what, (value, value))
-    environment = {k: v for k, v in os.environ.items() if not k.startswith("HLOSCOPE_") and k not in ("HOME", "XDG_CACHE_HOME")}
+
+    environment = {
+        k: v
+        for k, v in os.environ.items()
+        if not k.startswith("HLOSCOPE_") and k not in ("HOME", "XDG_CACHE_HOME")
+    }
     if home:
         environment["HOME"] = home
     environment.update(variables)
     try:
-        return subprocess.run([*before, *(arguments if arguments[0] == host else [hloscope, *arguments])], capture_output=True, text=True, errors="replace", timeout=LIMIT_S, env=environment, preexec_fn=set_limits)
+        return subprocess.run(
+            [*before, *(arguments if arguments[0] == host else [hloscope, *arguments])],
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=LIMIT_S,
+            env=environment,
+            preexec_fn=set_limits,
+        )
     except subprocess.TimeoutExpired:
         return None
 
@@ -93,14 +129,23 @@ def main():
 
         for name, arguments in commands.items():
             done = run(arguments, home())
-            check(f"{name}: works when nothing fails", done is not None and done.returncode == 0, done and done.stderr[-500:])
+            check(
+                f"{name}: works when nothing fails",
+                done is not None and done.returncode == 0,
+                done and done.stderr[-500:],
+            )
         for function in FUNCTIONS:
             all_hits = 0
             for name, arguments in commands.items():
                 found, hits = [], 0
                 for n in NUMBERS:
                     marks = os.path.join(scratch, f"marks-{function}-{name}-{n}")
-                    done = run(arguments, home(), LD_PRELOAD=library, HLOSCOPE_TEST_FAIL=f"{function}:{n}:{marks}")
+                    done = run(
+                        arguments,
+                        home(),
+                        LD_PRELOAD=library,
+                        HLOSCOPE_TEST_FAIL=f"{function}:{n}:{marks}",
+                    )
                     if not os.path.exists(marks):
                         break
                     hits += 1
@@ -109,16 +154,37 @@ def main():
                         found.append(f"{function} {n}: {wrong}")
                 check(f"{name}: {function} fails {hits} ways", not found, "\n".join(found))
                 all_hits += hits
-            check(f"{function} was called and failed", all_hits, "the library was not loaded, or has no such function to see")
+            check(
+                f"{function} was called and failed",
+                all_hits,
+                "the library was not loaded, or has no such function to see",
+            )
         for name, arguments in commands.items():
-            wrong = [problem(run(arguments, home(), [(resource.RLIMIT_NOFILE, count)])) for count in (4, 5, 8, 12, 20)]
+            wrong = [
+                problem(run(arguments, home(), [(resource.RLIMIT_NOFILE, count)]))
+                for count in (4, 5, 8, 12, 20)
+            ]
             check(f"{name}: few descriptors", not any(wrong), wrong)
-            wrong = [problem(run(arguments, home(), [(resource.RLIMIT_AS, mib << 20)])) for mib in (64, 128, 256)]
+            wrong = [
+                problem(run(arguments, home(), [(resource.RLIMIT_AS, mib << 20)]))
+                for mib in (64, 128, 256)
+            ]
             check(f"{name}: little memory", not any(wrong), wrong)
         for name in ("run", "stats", "passes"):
             with open("/dev/full", "w") as full:
-                done = subprocess.run([hloscope, *commands[name]], stdout=full, stderr=subprocess.PIPE, text=True, timeout=LIMIT_S, env=dict(os.environ, HOME=home()))
-            check(f"{name}: a full disk after standard output is an error", done.returncode == 1 and done.stderr.strip(), (done.returncode, done.stderr))
+                done = subprocess.run(
+                    [hloscope, *commands[name]],
+                    stdout=full,
+                    stderr=subprocess.PIPE,
+                    text=True,
+                    timeout=LIMIT_S,
+                    env=dict(os.environ, HOME=home()),
+                )
+            check(
+                f"{name}: a full disk after standard output is an error",
+                done.returncode == 1 and done.stderr.strip(),
+                (done.returncode, done.stderr),
+            )
         os.chmod(scratch, 0o755)
         for name, arguments in commands.items():
             if os.geteuid() != 0:
@@ -127,9 +193,18 @@ def main():
             done = run(arguments, None, user=NOBODY, TMPDIR="/tmp")
             wrong = problem(done)
             may_fail = name == "convert"  # writes beside the other's files
-            check(f"{name}: as nobody without a home", not wrong and (may_fail or done.returncode == 0), wrong or done.stderr)
-        places = {"no /proc": "mount -t tmpfs none /proc || exit 9",
-                  "nothing can be written": "while read _ at _ how _; do case $how in rw*) mount -o remount,bind,ro \"$at\" 2>/dev/null;; esac; done </proc/mounts"}
+            check(
+                f"{name}: as nobody without a home",
+                not wrong and (may_fail or done.returncode == 0),
+                wrong or done.stderr,
+            )
+        places = {
+            "no /proc": "mount -t tmpfs none /proc || exit 9",
+            "nothing can be written": (
+                'while read _ at _ how _; do case $how in rw*) mount -o remount,bind,ro "$at"'
+                " 2>/dev/null;; esac; done </proc/mounts"
+            ),
+        }
         for what, script in places.items():
             words = in_namespace(script)
             if not words:
@@ -139,9 +214,17 @@ def main():
                 done = run(arguments, home(), before=words)
                 check(f"{name}: {what}", not problem(done), problem(done))
         done = run(commands["run"], None)
-        check("run goes on without a home", done and done.returncode == 0 and done.stdout, done and done.stderr)
+        check(
+            "run goes on without a home",
+            done and done.returncode == 0 and done.stdout,
+            done and done.stderr,
+        )
         done = run(commands["run"], "/proc/1")
-        check("run goes on with a home that cannot be written", done and done.returncode == 0 and done.stdout, done and done.stderr)
+        check(
+            "run goes on with a home that cannot be written",
+            done and done.returncode == 0 and done.stdout,
+            done and done.stderr,
+        )
     print(f"1..{len(results)}")
     return 0 if all(results) else 1
 

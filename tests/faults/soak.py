@@ -1,9 +1,12 @@
 #!/usr/bin/env python3
-"""Patterns, ablation, traces, runs and serve in a loop, killed at random: memory, descriptors, threads and temporary files stay flat, the store stays
-whole, and what is resumed ends with the same set of results.
+"""Patterns, ablation, traces, runs and serve in a loop, killed at random: memory, descriptors,
+threads and temporary files stay flat, the store stays whole, and what is resumed ends with the same
+set of results.
 
-usage: soak.py BUILD HOURS [KILLS]      prints one line a round, at the end what was found; exit code 1 when something was
+usage: soak.py BUILD HOURS [KILLS]      prints one line a round, at the end what was found; exit
+                                        code 1 when something was
 """
+
 import os
 import random
 import shutil
@@ -40,7 +43,11 @@ def figures(pid):
     """Memory (KiB), descriptors, threads of a process that lives."""
     with open(f"/proc/{pid}/status") as f:
         fields = dict(line.split(":", 1) for line in f if ":" in line)
-    return int(fields["VmRSS"].split()[0]), len(os.listdir(f"/proc/{pid}/fd")), int(fields["Threads"])
+    return (
+        int(fields["VmRSS"].split()[0]),
+        len(os.listdir(f"/proc/{pid}/fd")),
+        int(fields["Threads"]),
+    )
 
 
 def tasks_of(store):
@@ -54,7 +61,11 @@ def tasks_of(store):
 def main():
     random.seed(1)
     scratch = tempfile.mkdtemp(prefix="hloscope-soak-")
-    environment = dict(os.environ, HLOSCOPE_CACHE_DIR=os.path.join(scratch, "cache"), TMPDIR=os.path.join(scratch, "tmp"))
+    environment = dict(
+        os.environ,
+        HLOSCOPE_CACHE_DIR=os.path.join(scratch, "cache"),
+        TMPDIR=os.path.join(scratch, "tmp"),
+    )
     os.makedirs(environment["TMPDIR"])
     served = os.path.join(scratch, "served")
     os.makedirs(served)
@@ -64,9 +75,24 @@ def main():
         "run": ["run", program, "--store", store],
         "passes": ["passes", "list", program],
         "ablate": ["passes", "ablate", program, "--store", store],
-        "trace": ["trace", "-o", os.path.join(scratch, "c.hsc"), "--", hloscope, "run", program, "--no-store"],
+        "trace": [
+            "trace",
+            "-o",
+            os.path.join(scratch, "c.hsc"),
+            "--",
+            hloscope,
+            "run",
+            program,
+            "--no-store",
+        ],
     }
-    server = subprocess.Popen([hloscope, "serve", served], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=environment)
+    server = subprocess.Popen(
+        [hloscope, "serve", served],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+        env=environment,
+    )
     url = server.stdout.readline().strip()
     first = None
     reference = None
@@ -76,7 +102,13 @@ def main():
         rounds += 1
         for name, command in commands.items():
             shutil.rmtree(os.path.join(scratch, "c.hsc"), ignore_errors=True)
-            child = subprocess.Popen([hloscope, *command], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, env=environment)
+            child = subprocess.Popen(
+                [hloscope, *command],
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.PIPE,
+                text=True,
+                env=environment,
+            )
             victim = None
             if kills < kills_wanted and random.random() < 0.7:
                 time.sleep(random.uniform(0, 0.4))
@@ -97,7 +129,13 @@ def main():
             if child.returncode < 0 and victim != child.pid:
                 fail(f"{name}: signal {-child.returncode}")
         # After the kills: the same command, undisturbed, ends with the same tasks.
-        done = subprocess.run([hloscope, *commands["ablate"]], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, env=environment)
+        done = subprocess.run(
+            [hloscope, *commands["ablate"]],
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
+            env=environment,
+        )
         tasks = tasks_of(store)
         if done.returncode != 0:
             fail(f"resumed ablation: exit code {done.returncode}: {done.stderr[-300:]}")
@@ -111,9 +149,15 @@ def main():
         left = [name for name in os.listdir(environment["TMPDIR"])]
         if rounds == 3:
             first = memory, descriptors, threads
-        if first and (memory > first[0] * 1.2 + 4096 or descriptors > first[1] + 2 or threads > first[2]):
+        if first and (
+            memory > first[0] * 1.2 + 4096 or descriptors > first[1] + 2 or threads > first[2]
+        ):
             fail(f"serve grows: {first} -> {(memory, descriptors, threads)}")
-        print(f"round {rounds}: {kills} kills, serve {memory} KiB, {descriptors} descriptors, {threads} threads, {len(left)} temporary files", flush=True)
+        print(
+            f"round {rounds}: {kills} kills, serve {memory} KiB, {descriptors} descriptors,"
+            f" {threads} threads, {len(left)} temporary files",
+            flush=True,
+        )
         if len(left) > 8:
             fail(f"temporary files stay: {left[:8]}")
             break
@@ -121,9 +165,18 @@ def main():
     if server.wait(20) != 0:
         fail("serve did not end well")
     seconds = 600 if hours >= 1 else 30
-    threads = subprocess.run([os.path.join(build, "tests/unit/test_plugin_threads"), "."], env=dict(environment, HLOSCOPE_SOAK_SECONDS=str(seconds)), capture_output=True, text=True)
-    clients = subprocess.run([os.path.join(build, "tests/unit/test_host_safety"), "."], env=dict(environment, HLOSCOPE_SOAK_CLIENTS="10000" if hours >= 1 else "200"),
-                             capture_output=True, text=True)
+    threads = subprocess.run(
+        [os.path.join(build, "tests/unit/test_plugin_threads"), "."],
+        env=dict(environment, HLOSCOPE_SOAK_SECONDS=str(seconds)),
+        capture_output=True,
+        text=True,
+    )
+    clients = subprocess.run(
+        [os.path.join(build, "tests/unit/test_host_safety"), "."],
+        env=dict(environment, HLOSCOPE_SOAK_CLIENTS="10000" if hours >= 1 else "200"),
+        capture_output=True,
+        text=True,
+    )
     for line in (threads.stdout + threads.stderr).splitlines():
         if "programs, three runs" in line:
             print(f"16 threads, {seconds} s: {line.lstrip('# ')}")

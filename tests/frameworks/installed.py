@@ -1,4 +1,6 @@
-"""The Python package as an installation leaves it: a folder for PYTHONPATH with its modules and the entry points by which JAX and PyTorch/XLA find it."""
+"""The Python package as an installation leaves it: a folder for PYTHONPATH with its modules and the
+entry points by which JAX and PyTorch/XLA find it."""
+
 import pathlib
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]

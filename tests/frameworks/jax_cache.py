@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
-"""Compiled programs between processes: JAX's persistent cache on the built-in device, and the device's own. TAP.
+"""Compiled programs between processes: JAX's persistent cache on the built-in device, and the
+device's own. TAP.
 
     jax_cache.py PLUGIN.so
 
 Skipped where jax is not installed.
 """
+
 import importlib.util
 import json
 import os
@@ -47,27 +49,60 @@ def report(good: bool, name: str) -> None:
 
 def run(**variables: str) -> dict:
     python = pathlib.Path(__file__).resolve().parents[2] / "python"
-    environment = dict(os.environ, JAX_PLATFORMS="hloscope", HLOSCOPE_CPU_PLUGIN=sys.argv[1], PYTHONPATH=str(python), **variables)
+    environment = dict(
+        os.environ,
+        JAX_PLATFORMS="hloscope",
+        HLOSCOPE_CPU_PLUGIN=sys.argv[1],
+        PYTHONPATH=str(python),
+        **variables,
+    )
     environment.pop("PJRT_NAMES_AND_LIBRARY_PATHS", None)
-    result = subprocess.run([sys.executable, "-c", CHILD], env=environment, stdout=subprocess.PIPE, text=True, timeout=300, check=True)
+    result = subprocess.run(
+        [sys.executable, "-c", CHILD],
+        env=environment,
+        stdout=subprocess.PIPE,
+        text=True,
+        timeout=300,
+        check=True,
+    )
     return json.loads(result.stdout.splitlines()[-1])
 
 
 def main() -> int:
     with tempfile.TemporaryDirectory() as folder:
         first, second = run(CACHE_OF_JAX=folder), run(CACHE_OF_JAX=folder)
-        report(first["platform"] == "hloscope" and abs(first["sum"]) < 1e-5, "the program gives its numbers")
-        report(first["hits"] == 0 and first["misses"] == 1 and len(list(pathlib.Path(folder).glob("jit*-cache"))) == 1, "JAX writes what was compiled")
-        report(second["hits"] == 1 and second["misses"] == 0 and second["from cache"] == 1, "a second process loads it")
-        report(second["sum"] == first["sum"] and first["donated"] and second["donated"], "and it gives the same bits, and takes what is donated")
+        report(
+            first["platform"] == "hloscope" and abs(first["sum"]) < 1e-5,
+            "the program gives its numbers",
+        )
+        report(
+            first["hits"] == 0
+            and first["misses"] == 1
+            and len(list(pathlib.Path(folder).glob("jit*-cache"))) == 1,
+            "JAX writes what was compiled",
+        )
+        report(
+            second["hits"] == 1 and second["misses"] == 0 and second["from cache"] == 1,
+            "a second process loads it",
+        )
+        report(
+            second["sum"] == first["sum"] and first["donated"] and second["donated"],
+            "and it gives the same bits, and takes what is donated",
+        )
         for entry in pathlib.Path(folder).glob("jit*-cache"):
             data = entry.read_bytes()
             entry.write_bytes(data[: len(data) // 2])
         torn = run(CACHE_OF_JAX=folder)
-        report(torn["from cache"] == 0 and torn["sum"] == first["sum"], "a torn entry is compiled again")
+        report(
+            torn["from cache"] == 0 and torn["sum"] == first["sum"],
+            "a torn entry is compiled again",
+        )
     with tempfile.TemporaryDirectory() as folder:
         first, second = run(HLOSCOPE_CACHE_DIR=folder), run(HLOSCOPE_CACHE_DIR=folder)
-        report(first["from cache"] == 0 and second["from cache"] == 1, "HLOSCOPE_CACHE_DIR: the device itself finds it on disk")
+        report(
+            first["from cache"] == 0 and second["from cache"] == 1,
+            "HLOSCOPE_CACHE_DIR: the device itself finds it on disk",
+        )
         report(first["sum"] == second["sum"], "and it gives the same bits")
     print(f"1..{number}")
     return 1 if failures else 0

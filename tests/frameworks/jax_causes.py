@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
-"""Why JAX compiled again: each cause is named in the ledger as JAX names it, or, where JAX traced nothing anew, by what differs between the programs and options.
+"""Why JAX compiled again: each cause is named in the ledger as JAX names it, or, where JAX traced
+nothing anew, by what differs between the programs and options.
 
-    jax_causes.py HLOSCOPE        speaks TAP; run it with a Python that has JAX
+jax_causes.py HLOSCOPE        speaks TAP; run it with a Python that has JAX
 """
+
 import importlib.util
 import json
 import os
@@ -65,11 +67,22 @@ for i in range(4):
 def shape(v): return v.sum() * 3
 shape(jnp.ones(3)); shape(jnp.ones(4))
 """
-OPTION = {"cpu": "f.lower(x).compile(compiler_options={'xla_cpu_enable_fast_math': True})",
-          "hloscope": "f.lower(x).compile(compiler_options={'xla_gpu_autotune_level': 0})"}
-WANTED = [("jit_weak", 2, "weak_type"), ("jit_shard", 2, "sharding"), ("jit_place", 2, "device 0, now for device 1"), ("jit_more", 2, "length 2 and before tuple of length 1"),
-          ("jit_const", 3, "was 3, now 4"), ("jit_prec", 2, "jax_default_matmul_precision differs: now highest"), ("jit_static", 2, "'mode'"), ("jit_same", 4, "the same options"),
-          ("jit_shape", 2, "was f32[3], now f32[4]"), ("jit_option", 2, "option xla_")]
+OPTION = {
+    "cpu": "f.lower(x).compile(compiler_options={'xla_cpu_enable_fast_math': True})",
+    "hloscope": "f.lower(x).compile(compiler_options={'xla_gpu_autotune_level': 0})",
+}
+WANTED = [
+    ("jit_weak", 2, "weak_type"),
+    ("jit_shard", 2, "sharding"),
+    ("jit_place", 2, "device 0, now for device 1"),
+    ("jit_more", 2, "length 2 and before tuple of length 1"),
+    ("jit_const", 3, "was 3, now 4"),
+    ("jit_prec", 2, "jax_default_matmul_precision differs: now highest"),
+    ("jit_static", 2, "'mode'"),
+    ("jit_same", 4, "the same options"),
+    ("jit_shape", 2, "was f32[3], now f32[4]"),
+    ("jit_option", 2, "option xla_"),
+]
 results = []
 
 
@@ -82,15 +95,50 @@ def check(name, condition, detail):
 
 for platform in ("cpu", "hloscope"):
     with tempfile.TemporaryDirectory(prefix="hloscope-causes-") as scratch:
-        environment = dict(os.environ, JAX_PLATFORMS=platform, XLA_FLAGS="--xla_force_host_platform_device_count=2", HLOSCOPE_DEVICE_COUNT="2",
-                           PYTHONPATH=os.pathsep.join([str(ROOT / "python"), os.environ.get("PYTHONPATH", "")]), HLOSCOPE_LIBRARY_DIR=os.path.dirname(hloscope))
+        environment = dict(
+            os.environ,
+            JAX_PLATFORMS=platform,
+            XLA_FLAGS="--xla_force_host_platform_device_count=2",
+            HLOSCOPE_DEVICE_COUNT="2",
+            PYTHONPATH=os.pathsep.join([str(ROOT / "python"), os.environ.get("PYTHONPATH", "")]),
+            HLOSCOPE_LIBRARY_DIR=os.path.dirname(hloscope),
+        )
         program = os.path.join(scratch, "program.py")
         with open(program, "w") as file:
             file.write(PROGRAM.replace("OPTION", OPTION[platform]))
-        made = subprocess.run([hloscope, "trace", "-o", os.path.join(scratch, "c.hsc"), "--no-summary", "--", sys.executable, program], capture_output=True, text=True, env=environment)
-        done = subprocess.run([hloscope, "tables", os.path.join(scratch, "c.hsc"), "recompiles", "--format=json"], capture_output=True, text=True)
-        ledger = {(row["executable"], row["times"]): row["why"] for row in json.loads(done.stdout)["rows"]} if done.returncode == 0 else {}
-        check(f"{platform}: the program runs, and says nothing that it did not say before", made.returncode == 0 and "CACHE MISS" not in made.stderr, made.stderr[-600:])
+        made = subprocess.run(
+            [
+                hloscope,
+                "trace",
+                "-o",
+                os.path.join(scratch, "c.hsc"),
+                "--no-summary",
+                "--",
+                sys.executable,
+                program,
+            ],
+            capture_output=True,
+            text=True,
+            env=environment,
+        )
+        done = subprocess.run(
+            [hloscope, "tables", os.path.join(scratch, "c.hsc"), "recompiles", "--format=json"],
+            capture_output=True,
+            text=True,
+        )
+        ledger = (
+            {
+                (row["executable"], row["times"]): row["why"]
+                for row in json.loads(done.stdout)["rows"]
+            }
+            if done.returncode == 0
+            else {}
+        )
+        check(
+            f"{platform}: the program runs, and says nothing that it did not say before",
+            made.returncode == 0 and "CACHE MISS" not in made.stderr,
+            made.stderr[-600:],
+        )
         for name, times, words in WANTED:
             why = ledger.get((name, times), "not there")
             check(f"{platform}: {name}: {words}", words in why, why)

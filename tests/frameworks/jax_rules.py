@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
-"""What JAX has no rule for on a platform of its own: linear algebra, callbacks, branches for CPUs, handlers of the FFI, donation. TAP.
+"""What JAX has no rule for on a platform of its own: linear algebra, callbacks, branches for CPUs,
+handlers of the FFI, donation. TAP.
 
     jax_rules.py PLUGIN.so
 
 Skipped where jax is not installed.
 """
+
 import importlib.util
 import os
 import pathlib
@@ -14,7 +16,9 @@ if importlib.util.find_spec("jax") is None:
     print("1..0 # SKIP jax is not installed for this Python")
     sys.exit(0)
 
-os.environ.update(JAX_PLATFORMS="hloscope,cpu", PJRT_NAMES_AND_LIBRARY_PATHS=f"hloscope:{sys.argv[1]}")
+os.environ.update(
+    JAX_PLATFORMS="hloscope,cpu", PJRT_NAMES_AND_LIBRARY_PATHS=f"hloscope:{sys.argv[1]}"
+)
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "python"))
 
 import jax  # noqa: E402
@@ -28,7 +32,9 @@ RNG = np.random.default_rng(0)
 
 def matrices(dtype, *shape):
     x = RNG.standard_normal(shape)
-    return (x + 1j * RNG.standard_normal(shape) if np.issubdtype(dtype, np.complexfloating) else x).astype(dtype)
+    return (
+        x + 1j * RNG.standard_normal(shape) if np.issubdtype(dtype, np.complexfloating) else x
+    ).astype(dtype)
 
 
 def close(a, b, tolerance=2e-5):
@@ -85,7 +91,9 @@ def approximate_top_k_is_exact():
 
 @test
 def unknown_custom_calls_are_refused_when_compiled():
-    lowered = jax.jit(lambda x: jax.ffi.ffi_call("TopK2", jax.ShapeDtypeStruct((3,), np.float32))(x)).lower(jnp.ones(3))
+    lowered = jax.jit(
+        lambda x: jax.ffi.ffi_call("TopK2", jax.ShapeDtypeStruct((3,), np.float32))(x)
+    ).lower(jnp.ones(3))
     try:
         lowered.compile()
     except jax.errors.JaxRuntimeError as error:
@@ -102,14 +110,20 @@ def rules_that_a_program_has_for_cpus_are_ours():
     twice = Primitive("twice_for_cpus")
     twice.def_abstract_eval(lambda x: x)
     twice.def_impl(lambda x: jax.jit(twice.bind)(x))
-    mlir.register_lowering(twice, mlir.lower_fun(lambda x: 2 * x, multiple_results=False), platform="cpu")
+    mlir.register_lowering(
+        twice, mlir.lower_fun(lambda x: 2 * x, multiple_results=False), platform="cpu"
+    )
     assert float(jax.jit(twice.bind)(jnp.float32(21))) == 42
 
 
 @test
 def gradients_of_linear_algebra_agree_with_the_cpu():
     def f(a):
-        return jnp.sum(jnp.linalg.eigh(a + a.T)[0] ** 2) + jnp.linalg.slogdet(a)[1] + jnp.sum(jnp.linalg.svd(a, compute_uv=False))
+        return (
+            jnp.sum(jnp.linalg.eigh(a + a.T)[0] ** 2)
+            + jnp.linalg.slogdet(a)[1]
+            + jnp.sum(jnp.linalg.svd(a, compute_uv=False))
+        )
 
     x = matrices(np.float32, 4, 4)
     here = jax.jit(jax.grad(f))(x)
@@ -141,7 +155,11 @@ def an_exception_in_a_callback_is_an_error_of_the_call():
         raise ValueError("as was asked")
 
     try:
-        jax.block_until_ready(jax.jit(lambda x: jax.pure_callback(bad, jax.ShapeDtypeStruct((), np.float32), x))(jnp.float32(1)))
+        jax.block_until_ready(
+            jax.jit(lambda x: jax.pure_callback(bad, jax.ShapeDtypeStruct((), np.float32), x))(
+                jnp.float32(1)
+            )
+        )
     except jax.errors.JaxRuntimeError as error:
         assert "as was asked" in str(error), error
     else:
@@ -162,12 +180,18 @@ def handlers_of_the_ffi_are_called():
     from jaxlib import lapack
 
     lapack._lapack.initialize()
-    jax.ffi.register_ffi_target("rules_test_getrf", lapack._lapack.registrations()["lapack_sgetrf_ffi"], platform="hloscope")
+    jax.ffi.register_ffi_target(
+        "rules_test_getrf", lapack._lapack.registrations()["lapack_sgetrf_ffi"], platform="hloscope"
+    )
     x = matrices(np.float32, 3, 3)
     column_major = (1, 0)  # dimensions from major to minor
     call = jax.ffi.ffi_call(
         "rules_test_getrf",
-        (jax.ShapeDtypeStruct((3, 3), np.float32), jax.ShapeDtypeStruct((3,), np.int32), jax.ShapeDtypeStruct((), np.int32)),
+        (
+            jax.ShapeDtypeStruct((3, 3), np.float32),
+            jax.ShapeDtypeStruct((3,), np.int32),
+            jax.ShapeDtypeStruct((), np.int32),
+        ),
         input_layouts=[column_major],
         output_layouts=[column_major, None, None],
     )

@@ -1,4 +1,5 @@
 """Tests as functions: @test collects them, main() runs them one by one and speaks TAP."""
+
 import traceback
 
 tests = []
@@ -19,5 +20,11 @@ def main():
         except Exception as error:  # noqa: BLE001
             failed += 1
             print(f"not ok {number} - {function.__name__}")
-            print("".join("# " + line + "\n" for line in "".join(traceback.format_exception(error)).rstrip().split("\n"))[-3000:], flush=True)
+            print(
+                "".join(
+                    "# " + line + "\n"
+                    for line in "".join(traceback.format_exception(error)).rstrip().split("\n")
+                )[-3000:],
+                flush=True,
+            )
     return failed > 0

@@ -1,4 +1,6 @@
-"""DEVICE: the built-in device in PyTorch/XLA, its plugin being the first argument. Skips the test where torch_xla is not installed (README.md says how to get it)."""
+"""DEVICE: the built-in device in PyTorch/XLA, its plugin being the first argument. Skips the test
+where torch_xla is not installed (README.md says how to get it)."""
+
 import importlib.util
 import os
 import sys

@@ -1,10 +1,13 @@
 #!/usr/bin/env python3
-"""Models of PyTorch on the built-in device against PyTorch's CPU: attention, recurrence, embeddings, optimizers, mixed precision, compilation. TAP.
+"""Models of PyTorch on the built-in device against PyTorch's CPU: attention, recurrence,
+embeddings, optimizers, mixed precision, compilation. TAP.
 
     torch_models.py PLUGIN.so
 
-Skipped where torch_xla is not installed (it is no dependency of hloscope; tests/frameworks/README.md says how to get it).
+Skipped where torch_xla is not installed (it is no dependency of hloscope;
+tests/frameworks/README.md says how to get it).
 """
+
 import copy
 import os
 import sys
@@ -59,10 +62,18 @@ def adam(parameters):
 def transformer_encoder_trains():
     torch.manual_seed(0)
     layer = nn.TransformerEncoderLayer(32, 4, 64, dropout=0.0, batch_first=True, norm_first=True)
-    model = nn.Sequential(nn.TransformerEncoder(layer, 2, enable_nested_tensor=False), nn.Linear(32, 5))
+    model = nn.Sequential(
+        nn.TransformerEncoder(layer, 2, enable_nested_tensor=False), nn.Linear(32, 5)
+    )
     x, y = torch.randn(4, 9, 32), torch.randint(0, 5, (4, 9))
-    # Not Adam: the keys' biases have gradients of nothing but rounding, of which it would make whole steps.
-    train_both(model, [x, y], lambda m, x, y: functional.cross_entropy(m(x).flatten(0, 1), y.flatten()), lambda p: torch.optim.SGD(p, lr=0.1, momentum=0.9))
+    # Not Adam: the keys' biases have gradients of nothing but rounding, of which it would make
+    # whole steps.
+    train_both(
+        model,
+        [x, y],
+        lambda m, x, y: functional.cross_entropy(m(x).flatten(0, 1), y.flatten()),
+        lambda p: torch.optim.SGD(p, lr=0.1, momentum=0.9),
+    )
 
 
 @test
@@ -72,14 +83,24 @@ def attention_with_a_mask_agrees():
     for options in ({}, {"is_causal": True}, {"attn_mask": torch.rand(7, 7) > 0.3}):
         there = {n: o.to(DEVICE) if isinstance(o, torch.Tensor) else o for n, o in options.items()}
         expected = functional.scaled_dot_product_attention(q, k, v, **options)
-        close(torch.nan_to_num(expected), torch.nan_to_num(functional.scaled_dot_product_attention(q.to(DEVICE), k.to(DEVICE), v.to(DEVICE), **there)), 1e-5)
+        close(
+            torch.nan_to_num(expected),
+            torch.nan_to_num(
+                functional.scaled_dot_product_attention(
+                    q.to(DEVICE), k.to(DEVICE), v.to(DEVICE), **there
+                )
+            ),
+            1e-5,
+        )
 
 
 class Tagger(nn.Module):
     def __init__(self, kind):
         super().__init__()
         self.embedding = nn.Embedding(20, 12, padding_idx=0)
-        self.recurrent = getattr(nn, kind)(12, 10, num_layers=2, batch_first=True, bidirectional=True)
+        self.recurrent = getattr(nn, kind)(
+            12, 10, num_layers=2, batch_first=True, bidirectional=True
+        )
         self.out = nn.Linear(20, 4)
 
     def forward(self, tokens):
@@ -91,7 +112,12 @@ def recurrent_networks_over_embeddings_train():
     for kind in ("LSTM", "GRU"):
         torch.manual_seed(2)
         tokens, tags = torch.randint(0, 20, (3, 6)), torch.randint(0, 4, (3, 6))
-        train_both(Tagger(kind), [tokens, tags], lambda m, x, y: functional.cross_entropy(m(x).flatten(0, 1), y.flatten()), adam)
+        train_both(
+            Tagger(kind),
+            [tokens, tags],
+            lambda m, x, y: functional.cross_entropy(m(x).flatten(0, 1), y.flatten()),
+            adam,
+        )
 
 
 @test
@@ -113,7 +139,13 @@ def optimizers_agree():
 @test
 def mixed_precision_stays_near():
     torch.manual_seed(4)
-    model = nn.Sequential(nn.Conv2d(3, 8, 3, padding=1), nn.BatchNorm2d(8), nn.ReLU(), nn.Flatten(), nn.Linear(8 * 64, 10))
+    model = nn.Sequential(
+        nn.Conv2d(3, 8, 3, padding=1),
+        nn.BatchNorm2d(8),
+        nn.ReLU(),
+        nn.Flatten(),
+        nn.Linear(8 * 64, 10),
+    )
     x, y = torch.randn(6, 3, 8, 8), torch.randint(0, 10, (6,))
 
     def loss(m, x, y):

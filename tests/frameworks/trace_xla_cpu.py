@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
-"""`hloscope trace -- python x.py` for JAX on XLA:CPU, which is no plugin: calls, compilations and operators of unmodified programs, however they end.
+"""`hloscope trace -- python x.py` for JAX on XLA:CPU, which is no plugin: calls, compilations and
+operators of unmodified programs, however they end.
 
-    trace_xla_cpu.py HLOSCOPE        speaks TAP; run it with a Python that has JAX
+trace_xla_cpu.py HLOSCOPE        speaks TAP; run it with a Python that has JAX
 """
+
 import importlib.util
 import json
 import os
@@ -51,42 +53,111 @@ def check(name, condition, detail=""):
 def trace(scratch, name, program, *options, calls=20):
     capture = os.path.join(scratch, name + ".hsc")
     environment = dict(os.environ, JAX_PLATFORMS="cpu")
-    made = subprocess.run([hloscope, "trace", "-o", capture, "--no-summary", *options, "--", sys.executable, "-c", PROGRAM.replace("{calls}", str(calls)) + program],
-                          capture_output=True, text=True, env=environment, timeout=240, cwd=scratch)
+    made = subprocess.run(
+        [
+            hloscope,
+            "trace",
+            "-o",
+            capture,
+            "--no-summary",
+            *options,
+            "--",
+            sys.executable,
+            "-c",
+            PROGRAM.replace("{calls}", str(calls)) + program,
+        ],
+        capture_output=True,
+        text=True,
+        env=environment,
+        timeout=240,
+        cwd=scratch,
+    )
     return capture, made
 
 
 def table(capture, view, *options):
-    done = subprocess.run([hloscope, "tables", capture, view, "--format=json", *options], capture_output=True, text=True, timeout=100)
+    done = subprocess.run(
+        [hloscope, "tables", capture, view, "--format=json", *options],
+        capture_output=True,
+        text=True,
+        timeout=100,
+    )
     return json.loads(done.stdout) if done.returncode == 0 else {"rows": [], "notes": [done.stderr]}
 
 
 with tempfile.TemporaryDirectory(prefix="hloscope-xla-cpu-") as scratch:
-    capture, made = trace(scratch, "all", "\ng = jax.jit(lambda v: v * 2)\ndef h_(v): return v + 1\nh = jax.jit(h_)\nfor i in range(4): g(h(x))\n")
+    capture, made = trace(
+        scratch,
+        "all",
+        "\ng = jax.jit(lambda v: v * 2)\ndef h_(v): return v + 1\nh = jax.jit(h_)\nfor i in"
+        " range(4): g(h(x))\n",
+    )
     check("the program runs as ever", made.returncode == 0 and "done" in made.stdout, made.stderr)
     runs = [r for r in table(capture, "executions")["rows"] if r["executable"] == "jit_f"]
-    check("every call is there, joined with its run on the device", len(runs) == 21 and all(r["measured"] == "device" and 0 < r["run"] < r["total"] for r in runs), runs)
-    odd = [r for r in table(capture, "executions")["rows"] if r["executable"] in ("jit__lambda", "jit_h")]
-    check("also those of functions whose names JAX changes", len(odd) == 8 and all(r["measured"] == "device" for r in odd), odd)
-    check("calls and runs are in the same order", all(a["start"] < b["start"] for a, b in zip(runs, runs[1:])), runs)
+    check(
+        "every call is there, joined with its run on the device",
+        len(runs) == 21
+        and all(r["measured"] == "device" and 0 < r["run"] < r["total"] for r in runs),
+        runs,
+    )
+    odd = [
+        r
+        for r in table(capture, "executions")["rows"]
+        if r["executable"] in ("jit__lambda", "jit_h")
+    ]
+    check(
+        "also those of functions whose names JAX changes",
+        len(odd) == 8 and all(r["measured"] == "device" for r in odd),
+        odd,
+    )
+    check(
+        "calls and runs are in the same order",
+        all(a["start"] < b["start"] for a, b in zip(runs, runs[1:])),
+        runs,
+    )
     capture_of_calls, made = trace(scratch, "custom", CUSTOM)
     called = table(capture_of_calls, "operators")["rows"]
-    check("custom calls name what they call, callbacks their path in the program",
-          any(r.get("category") == "custom-call lapack_sgeqrf_ffi" for r in called)
-          and any("callback" in (r.get("category") or "") and r.get("op_name") == "jit(step)/layer/pure_callback" for r in called), str(called) + made.stderr)
+    check(
+        "custom calls name what they call, callbacks their path in the program",
+        any(r.get("category") == "custom-call lapack_sgeqrf_ffi" for r in called)
+        and any(
+            "callback" in (r.get("category") or "")
+            and r.get("op_name") == "jit(step)/layer/pure_callback"
+            for r in called
+        ),
+        str(called) + made.stderr,
+    )
     for form in ("chrome", "csv"):
         out = os.path.join(scratch, "custom." + form)
-        subprocess.run([hloscope, "export", capture_of_calls, "--to", form, "-o", out], capture_output=True, timeout=100)
+        subprocess.run(
+            [hloscope, "export", capture_of_calls, "--to", form, "-o", out],
+            capture_output=True,
+            timeout=100,
+        )
         text = open(out).read() if os.path.isfile(out) else ""
-        check(f"so does the export to {form}", "lapack_sgeqrf_ffi" in text and "jit(step)/layer/pure_callback" in text, text[:2000])
+        check(
+            f"so does the export to {form}",
+            "lapack_sgeqrf_ffi" in text and "jit(step)/layer/pure_callback" in text,
+            text[:2000],
+        )
     operators = {r["name"]: r for r in table(capture, "operators")["rows"]}
     check("operators", sum(r["count"] for r in operators.values()) >= 21, operators)
     ledger = table(capture, "recompiles")["rows"]
     again = [r for r in ledger if r["executable"] == "jit_f"]
-    check("the second compilation names the shape", len(again) == 2 and "was f32[64,64], now f32[32,64]" in again[1]["why"], ledger)
+    check(
+        "the second compilation names the shape",
+        len(again) == 2 and "was f32[64,64], now f32[32,64]" in again[1]["why"],
+        ledger,
+    )
     passes = table(capture, "passes")["rows"]
-    check("passes of the compiler were recorded", len(passes) > 20 and any(r["name"] == "layout-assignment" for r in passes), passes[:3])
-    chrome = subprocess.run([hloscope, "export", capture, "--to=chrome", "-o", "-"], capture_output=True, text=True)
+    check(
+        "passes of the compiler were recorded",
+        len(passes) > 20 and any(r["name"] == "layout-assignment" for r in passes),
+        passes[:3],
+    )
+    chrome = subprocess.run(
+        [hloscope, "export", capture, "--to=chrome", "-o", "-"], capture_output=True, text=True
+    )
     slices = [e for e in json.loads(chrome.stdout)["traceEvents"] if e["ph"] == "X"]
     inside = [e for e in slices if e["name"] == "PjitFunction(f)"]
     near = min((abs(e["ts"] - runs[5]["start"] / 1000) for e in inside), default=1e9)
@@ -96,29 +167,77 @@ with tempfile.TemporaryDirectory(prefix="hloscope-xla-cpu-") as scratch:
     table_ = table(capture, "executions")
     of_f = [r for r in table_["rows"] if r["executable"] == "jit_f"]
     inside = [r for r in of_f if r["measured"] == "device"]
-    check("after the limit calls are timed from outside", len(of_f) == 401 and 30 <= len(inside) <= 51 and any("from outside" in n for n in table_["notes"]), (len(of_f), len(inside), table_["notes"]))
-    check("compilations after the limit are profiled as well", len(os.listdir(os.path.join(capture, "profiles"))) == 3, os.listdir(os.path.join(capture, "profiles")))
+    check(
+        "after the limit calls are timed from outside",
+        len(of_f) == 401
+        and 30 <= len(inside) <= 51
+        and any("from outside" in n for n in table_["notes"]),
+        (len(of_f), len(inside), table_["notes"]),
+    )
+    check(
+        "compilations after the limit are profiled as well",
+        len(os.listdir(os.path.join(capture, "profiles"))) == 3,
+        os.listdir(os.path.join(capture, "profiles")),
+    )
 
-    for name, ending, code in [("exit", "sys.exit(3)", 3), ("os._exit", "os._exit(4)", 4), ("an exception", "1/0", 1), ("SIGTERM", "os.kill(os.getpid(), 15); import time; time.sleep(5)", 143),
-                               ("abort", "os.abort()", 134), ("a bad pointer", "import ctypes; ctypes.string_at(0)", 139),
-                               ("abort on a thread", "import threading, ctypes, time; threading.Thread(target=ctypes.CDLL(None).abort).start(); time.sleep(5)", 134)]:
+    for name, ending, code in [
+        ("exit", "sys.exit(3)", 3),
+        ("os._exit", "os._exit(4)", 4),
+        ("an exception", "1/0", 1),
+        ("SIGTERM", "os.kill(os.getpid(), 15); import time; time.sleep(5)", 143),
+        ("abort", "os.abort()", 134),
+        ("a bad pointer", "import ctypes; ctypes.string_at(0)", 139),
+        (
+            "abort on a thread",
+            (
+                "import threading, ctypes, time;"
+                " threading.Thread(target=ctypes.CDLL(None).abort).start(); time.sleep(5)"
+            ),
+            134,
+        ),
+    ]:
         capture, made = trace(scratch, "end-" + name.replace(" ", ""), ending)
         runs = [r for r in table(capture, "executions")["rows"] if r["executable"] == "jit_f"]
-        check(f"{name}: the exit code stays, operators are there", made.returncode == code and len(runs) == 21 and all(r["measured"] == "device" for r in runs), (made.returncode, made.stderr[-300:], len(runs)))
+        check(
+            f"{name}: the exit code stays, operators are there",
+            made.returncode == code
+            and len(runs) == 21
+            and all(r["measured"] == "device" for r in runs),
+            (made.returncode, made.stderr[-300:], len(runs)),
+        )
     capture, made = trace(scratch, "killed", "os.kill(os.getpid(), 9)")
     rows = [r for r in table(capture, "executions")["rows"] if r["executable"] == "jit_f"]
-    check("kill -9: calls and compilations are there, operators are not", made.returncode == 137 and len(rows) == 21 and len(table(capture, "recompiles")["rows"]) >= 4 and not table(capture, "operators")["rows"], made.stderr)
+    check(
+        "kill -9: calls and compilations are there, operators are not",
+        made.returncode == 137
+        and len(rows) == 21
+        and len(table(capture, "recompiles")["rows"]) >= 4
+        and not table(capture, "operators")["rows"],
+        made.stderr,
+    )
 
     own = os.path.join(scratch, "own")
-    capture, made = trace(scratch, "own-profile", f"""
+    capture, made = trace(
+        scratch,
+        "own-profile",
+        f"""
 with jax.profiler.trace({own!r}):
     for i in range(5): f(x, w).block_until_ready()
 for i in range(5): f(x, w).block_until_ready()
-""")
+""",
+    )
     rows = [r for r in table(capture, "executions")["rows"] if r["executable"] == "jit_f"]
-    check("the program's own profile has the right of way", made.returncode == 0 and [r["measured"] for r in rows] == ["device"] * 21 + ["call"] * 5 + ["device"] * 5 and
-          any(f.endswith(".xplane.pb") for _, _, files in os.walk(own) for f in files), (made.stderr[-300:], [r["measured"] for r in rows]))
-    capture, made = trace(scratch, "transformed", """
+    check(
+        "the program's own profile has the right of way",
+        made.returncode == 0
+        and [r["measured"] for r in rows] == ["device"] * 21 + ["call"] * 5 + ["device"] * 5
+        and any(f.endswith(".xplane.pb") for _, _, files in os.walk(own) for f in files),
+        (made.stderr[-300:], [r["measured"] for r in rows]),
+    )
+    capture, made = trace(
+        scratch,
+        "transformed",
+        """
 for i in range(3): jax.grad(f)(x, w)
 jax.make_jaxpr(f)(x, w); f.lower(x, w).compile()(x, w); f.eval_shape(x, w)
 import pickle, copy, inspect
@@ -130,8 +249,13 @@ class C:
     def __init_subclass__(cls): pass
 try: f(object(), w)
 except TypeError: print("refused")
-""")
-    check("jitted functions stay what they are", made.returncode == 0 and "refused" in made.stdout, made.stderr[-600:])
+""",
+    )
+    check(
+        "jitted functions stay what they are",
+        made.returncode == 0 and "refused" in made.stdout,
+        made.stderr[-600:],
+    )
 
     # Four devices: what runs on one is that one's, and a call over all of them has all their runs.
     program = os.path.join(scratch, "devices.py")
@@ -153,21 +277,58 @@ if len(sys.argv) > 1: os.kill(os.getpid(), signal.SIGKILL)
 """)
     environment = dict(os.environ, JAX_PLATFORMS="cpu")
     capture = os.path.join(scratch, "devices.hsc")
-    subprocess.run([hloscope, "trace", "-o", capture, "--no-summary", "--", sys.executable, program], capture_output=True, env=environment, timeout=240, check=True)
+    subprocess.run(
+        [hloscope, "trace", "-o", capture, "--no-summary", "--", sys.executable, program],
+        capture_output=True,
+        env=environment,
+        timeout=240,
+        check=True,
+    )
     runs = table(capture, "executions")["rows"]
-    check("a call over four devices has the runs of all", [r["device"].split(":")[1][1:] for r in runs if r["executable"] == "jit__lambda"] == [" and 3 more"] * 10, runs)
-    check("a call on one device has that one", [r["device"] for r in runs if r["executable"] == "jit_alone"] == ["cpu:2"] * 5, runs)
+    check(
+        "a call over four devices has the runs of all",
+        [r["device"].split(":")[1][1:] for r in runs if r["executable"] == "jit__lambda"]
+        == [" and 3 more"] * 10,
+        runs,
+    )
+    check(
+        "a call on one device has that one",
+        [r["device"] for r in runs if r["executable"] == "jit_alone"] == ["cpu:2"] * 5,
+        runs,
+    )
     logs = os.path.join(scratch, "logs")
-    subprocess.run([hloscope, "profile", "-o", logs, "--", sys.executable, program], capture_output=True, env=environment, timeout=240, check=True)
+    subprocess.run(
+        [hloscope, "profile", "-o", logs, "--", sys.executable, program],
+        capture_output=True,
+        env=environment,
+        timeout=240,
+        check=True,
+    )
     rows = table(logs, "steps")["rows"]
-    check("steps are by device", {r["device"] for r in rows} == {f"CPU:{i}" for i in range(4)}, rows)
+    check(
+        "steps are by device", {r["device"] for r in rows} == {f"CPU:{i}" for i in range(4)}, rows
+    )
     rows = table(logs, "hlo-operators", "--limit=0")["rows"]
-    check("operators know their device", {r["device"] for r in rows if "jit_alone" in r["program"]} == {"CPU:2"}, rows)
+    check(
+        "operators know their device",
+        {r["device"] for r in rows if "jit_alone" in r["program"]} == {"CPU:2"},
+        rows,
+    )
 
     # SIGKILL: nothing can be written then; what lies in mapped files is there.
     killed = os.path.join(scratch, "killed")
-    made = subprocess.run([hloscope, "profile", "-o", killed, "--", sys.executable, program, "kill"], capture_output=True, text=True, env=environment, timeout=240)
-    check("a killed program has its signal's exit code, and is reported what is missing", made.returncode == 137 and "operators are missing" in made.stderr, made.stderr[-800:])
+    made = subprocess.run(
+        [hloscope, "profile", "-o", killed, "--", sys.executable, program, "kill"],
+        capture_output=True,
+        text=True,
+        env=environment,
+        timeout=240,
+    )
+    check(
+        "a killed program has its signal's exit code, and is reported what is missing",
+        made.returncode == 137 and "operators are missing" in made.stderr,
+        made.stderr[-800:],
+    )
     rows = table(os.path.join(killed, "calls.hsc"), "executions")["rows"]
     check("its calls are there", sum(r["executable"] == "jit_alone" for r in rows) == 5, rows)
 

@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
-"""What `make install` puts somewhere works there: moved to another place, as another user, without HOME, without the build.
+"""What `make install` puts somewhere works there: moved to another place, as another user, without
+HOME, without the build.
 
     test_install.py BUILD
 
 TAP; each case runs the installed program in an environment that holds nothing but PATH.
 """
+
 import json
 import os
 import pathlib
@@ -38,12 +40,27 @@ def main():
     build = pathlib.Path(sys.argv[1]).resolve()
     scratch = pathlib.Path(tempfile.mkdtemp(prefix="hloscope-install-"))
     scratch.chmod(0o755)
-    subprocess.run(["meson", "install", "-C", build, "--no-rebuild", "--quiet", "--destdir", scratch / "first"], check=True, stdout=subprocess.DEVNULL)
+    subprocess.run(
+        [
+            "meson",
+            "install",
+            "-C",
+            build,
+            "--no-rebuild",
+            "--quiet",
+            "--destdir",
+            scratch / "first",
+        ],
+        check=True,
+        stdout=subprocess.DEVNULL,
+    )
     moved = scratch / "somewhere else" / "moved"
     moved.parent.mkdir()
     (scratch / "first").rename(moved)
     program = find(moved, "bin/hloscope")
-    for path in moved.rglob("*"):  # files are for everybody, whatever the umask of the one who installed
+    for path in moved.rglob(
+        "*"
+    ):  # files are for everybody, whatever the umask of the one who installed
         path.chmod(0o755 if path.is_dir() or os.access(path, os.X_OK) else 0o644)
     work = scratch / "work"
     work.mkdir()
@@ -52,30 +69,84 @@ def main():
     as_other = {"user": NOBODY, "group": NOBODY, "extra_groups": []} if os.getuid() == 0 else {}
 
     def hloscope(*arguments, environment=None):
-        return subprocess.run([str(program), *arguments], cwd=work, env={"PATH": "/usr/bin:/bin", **(environment or {})}, text=True, capture_output=True, check=False, **as_other)
+        return subprocess.run(
+            [str(program), *arguments],
+            cwd=work,
+            env={"PATH": "/usr/bin:/bin", **(environment or {})},
+            text=True,
+            capture_output=True,
+            check=False,
+            **as_other,
+        )
 
     def works(name, *arguments, within=""):
         done = hloscope(*arguments)
-        report(done.returncode == 0 and within in done.stdout + done.stderr, name, done.stdout + done.stderr)
+        report(
+            done.returncode == 0 and within in done.stdout + done.stderr,
+            name,
+            done.stdout + done.stderr,
+        )
         return done
 
     works("the program starts", "version", within=(ROOT / "VERSION").read_text().strip())
     works("a program runs on the built-in device", "run", "model.hlo")
-    works("the built-in graphs are found", "patterns", "--graphs", "small", "--trials", "3", "--warmup", "1", "-o", "patterns.json")
+    works(
+        "the built-in graphs are found",
+        "patterns",
+        "--graphs",
+        "small",
+        "--trials",
+        "3",
+        "--warmup",
+        "1",
+        "-o",
+        "patterns.json",
+    )
     works("passes run", "passes", "list", "model.hlo")
     works("the knowledge base is found", "knowledge", "list")
     unknown = hloscope("passes", "list", "model.hlo", "--device=cuda:nowhere")
     report("h100" in unknown.stderr, "targets are found", unknown.stdout + unknown.stderr)
-    traced = works("a command is traced", "trace", "-o", "capture.hsc", "--", str(program), "run", "model.hlo")
-    report("libhloscope_pjrt_tracer.so cannot be preloaded" not in traced.stderr, "the tracer is preloaded", traced.stderr)
-    cold = hloscope("run", "model.hlo", "--format=json", environment={"HLOSCOPE_CACHE_DIR": str(work / "cache")})
-    report(cold.returncode == 0 and json.loads(cold.stdout)["devices"][0]["status"] == "ok", "results are kept in a folder that can be written", cold.stdout + cold.stderr)
+    traced = works(
+        "a command is traced", "trace", "-o", "capture.hsc", "--", str(program), "run", "model.hlo"
+    )
+    report(
+        "libhloscope_pjrt_tracer.so cannot be preloaded" not in traced.stderr,
+        "the tracer is preloaded",
+        traced.stderr,
+    )
+    cold = hloscope(
+        "run", "model.hlo", "--format=json", environment={"HLOSCOPE_CACHE_DIR": str(work / "cache")}
+    )
+    report(
+        cold.returncode == 0 and json.loads(cold.stdout)["devices"][0]["status"] == "ok",
+        "results are kept in a folder that can be written",
+        cold.stdout + cold.stderr,
+    )
     config = next(iter(moved.rglob("hloscope.pc")), None)
-    report(config is not None and "-lhloscope" in config.read_text(), "C programs find the library by pkg-config")
-    package = next((path.parents[2] for path in moved.rglob("jax_plugins/hloscope/__init__.py")), moved)
-    code = "import hloscope, os; assert os.path.exists(hloscope.library_path()); from hloscope import tracing; tracing._library(); print(hloscope.__version__)"
-    python = subprocess.run([sys.executable, "-c", code], env={"PYTHONPATH": str(package), "PATH": os.environ["PATH"]}, cwd="/", text=True, capture_output=True, check=False)
-    report(python.returncode == 0 and python.stdout.strip() == (ROOT / "VERSION").read_text().strip(), "the installed Python package finds the libraries", python.stderr)
+    report(
+        config is not None and "-lhloscope" in config.read_text(),
+        "C programs find the library by pkg-config",
+    )
+    package = next(
+        (path.parents[2] for path in moved.rglob("jax_plugins/hloscope/__init__.py")), moved
+    )
+    code = (
+        "import hloscope, os; assert os.path.exists(hloscope.library_path()); from hloscope import"
+        " tracing; tracing._library(); print(hloscope.__version__)"
+    )
+    python = subprocess.run(
+        [sys.executable, "-c", code],
+        env={"PYTHONPATH": str(package), "PATH": os.environ["PATH"]},
+        cwd="/",
+        text=True,
+        capture_output=True,
+        check=False,
+    )
+    report(
+        python.returncode == 0 and python.stdout.strip() == (ROOT / "VERSION").read_text().strip(),
+        "the installed Python package finds the libraries",
+        python.stderr,
+    )
     print(f"1..{number}")
     shutil.rmtree(scratch)
     return 1 if failed else 0

@@ -1,10 +1,14 @@
 #!/usr/bin/env python3
-"""`hloscope trace` in front of vendors' plugins and frameworks: JAX compiling ahead of time on the CUDA and TPU plugins, PyTorch/XLA on the built-in device.
+"""`hloscope trace` in front of vendors' plugins and frameworks: JAX compiling ahead of time on the
+CUDA and TPU plugins, PyTorch/XLA on the built-in device.
 
-    trace_plugins.py HLOSCOPE [JAX_PYTHON] [TORCH_PYTHON]        speaks TAP; what is not installed is skipped by name
+    trace_plugins.py HLOSCOPE [JAX_PYTHON] [TORCH_PYTHON]        speaks TAP; what is not installed
+                                                                 is skipped by name
 
-The plugins come from `hloscope devices --install cuda,tpu`; JAX is that of JAX_PYTHON (or $HLOSCOPE_PYTHON).
+The plugins come from `hloscope devices --install cuda,tpu`; JAX is that of JAX_PYTHON (or
+$HLOSCOPE_PYTHON).
 """
+
 import glob
 import json
 import os
@@ -18,11 +22,29 @@ sys.path.insert(0, str(ROOT / "tests" / "frameworks"))
 from installed import installed_in  # noqa: E402
 
 hloscope = str(pathlib.Path(sys.argv[1]).resolve())
-jax_python = os.environ.get("HLOSCOPE_JAX_PYTHON") or (sys.argv[2] if len(sys.argv) > 2 and sys.argv[2] else os.environ.get("HLOSCOPE_PYTHON", sys.executable))
-torch_python = os.environ.get("HLOSCOPE_TORCH_PYTHON") or (sys.argv[3] if len(sys.argv) > 3 and sys.argv[3] else sys.executable)
-cache = os.environ.get("HLOSCOPE_CACHE_DIR") or os.path.join(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "hloscope")
-roots = [os.path.join(os.path.dirname(os.environ.get("HLOSCOPE_PYTHON", "")), ".."), os.path.join(cache, "venv")]
-packages = next((found for root in roots for found in glob.glob(os.path.join(root, "lib", "python3*", "site-packages"))), "")
+jax_python = os.environ.get("HLOSCOPE_JAX_PYTHON") or (
+    sys.argv[2]
+    if len(sys.argv) > 2 and sys.argv[2]
+    else os.environ.get("HLOSCOPE_PYTHON", sys.executable)
+)
+torch_python = os.environ.get("HLOSCOPE_TORCH_PYTHON") or (
+    sys.argv[3] if len(sys.argv) > 3 and sys.argv[3] else sys.executable
+)
+cache = os.environ.get("HLOSCOPE_CACHE_DIR") or os.path.join(
+    os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "hloscope"
+)
+roots = [
+    os.path.join(os.path.dirname(os.environ.get("HLOSCOPE_PYTHON", "")), ".."),
+    os.path.join(cache, "venv"),
+]
+packages = next(
+    (
+        found
+        for root in roots
+        for found in glob.glob(os.path.join(root, "lib", "python3*", "site-packages"))
+    ),
+    "",
+)
 done, failed = 0, 0
 
 AHEAD_OF_TIME = """
@@ -56,7 +78,11 @@ def report(name, good, why=""):
     global done, failed
     done += 1
     failed += not good
-    print(f"{'ok' if good else 'not ok'} {done} - {name}" + ("" if good else "\n" + "\n".join("# " + line for line in str(why).splitlines()[-15:])), flush=True)
+    print(
+        f"{'ok' if good else 'not ok'} {done} - {name}"
+        + ("" if good else "\n" + "\n".join("# " + line for line in str(why).splitlines()[-15:])),
+        flush=True,
+    )
 
 
 def skip(name, why):
@@ -66,16 +92,32 @@ def skip(name, why):
 
 
 def has(python, module, path=""):
-    found = subprocess.run([python, "-c", f"import importlib.util as u, sys; sys.exit(u.find_spec({module!r}) is None)"], capture_output=True, env=dict(os.environ, PYTHONPATH=path))
+    found = subprocess.run(
+        [
+            python,
+            "-c",
+            f"import importlib.util as u, sys; sys.exit(u.find_spec({module!r}) is None)",
+        ],
+        capture_output=True,
+        env=dict(os.environ, PYTHONPATH=path),
+    )
     return found.returncode == 0
 
 
 def trace(scratch, name, command, **variables):
     capture = os.path.join(scratch, name + ".hsc")
-    made = subprocess.run([hloscope, "trace", "-o", capture, "--no-summary", "--", *command], capture_output=True, text=True, env=dict(os.environ, **variables), timeout=500)
+    made = subprocess.run(
+        [hloscope, "trace", "-o", capture, "--no-summary", "--", *command],
+        capture_output=True,
+        text=True,
+        env=dict(os.environ, **variables),
+        timeout=500,
+    )
     tables = {}
     for view in ("recompiles", "executions", "operators", "executables"):
-        read = subprocess.run([hloscope, "tables", capture, view, "--format=json"], capture_output=True, text=True)
+        read = subprocess.run(
+            [hloscope, "tables", capture, view, "--format=json"], capture_output=True, text=True
+        )
         tables[view] = json.loads(read.stdout)["rows"] if read.returncode == 0 else []
     return made, tables
 
@@ -90,25 +132,73 @@ with tempfile.TemporaryDirectory(prefix="hloscope-trace-") as scratch:
         if not has(jax_python, module, path):
             skip(name, f"hloscope devices --install {kind} brings the plugin")
             continue
-        made, tables = trace(scratch, kind, [jax_python, "-c", AHEAD_OF_TIME, kind, str(ROOT / "targets" / "gpu" / "h100.pbtxt")], PYTHONPATH=path, JAX_PLATFORMS="cpu", ALLOW_MULTIPLE_LIBTPU_LOAD="1")
+        made, tables = trace(
+            scratch,
+            kind,
+            [jax_python, "-c", AHEAD_OF_TIME, kind, str(ROOT / "targets" / "gpu" / "h100.pbtxt")],
+            PYTHONPATH=path,
+            JAX_PLATFORMS="cpu",
+            ALLOW_MULTIPLE_LIBTPU_LOAD="1",
+        )
         ledger = [r for r in tables["recompiles"] if r["executable"] == "jit_f"]
-        report(name, made.returncode == 0 and made.stdout.count("compiled True") == 2 and [r["kind"] for r in ledger] == ["first", "changed"] and "was f32[64,64], now f32[128,128]" in ledger[1]["why"],
-               (made.returncode, made.stdout[-200:], made.stderr[-800:], ledger))
+        report(
+            name,
+            made.returncode == 0
+            and made.stdout.count("compiled True") == 2
+            and [r["kind"] for r in ledger] == ["first", "changed"]
+            and "was f32[64,64], now f32[128,128]" in ledger[1]["why"],
+            (made.returncode, made.stdout[-200:], made.stderr[-800:], ledger),
+        )
         made = [r for r in tables["executables"] if r["executable"] == "jit_f"]
-        kept = made and os.path.exists(os.path.join(scratch, kind + ".hsc", "programs", made[0]["optimized"] or "-"))
-        report(f"{kind}: fingerprint, memory and the optimized program are kept", kept and made[0]["fingerprint"] and made[0]["peak memory"], tables["executables"])
+        kept = made and os.path.exists(
+            os.path.join(scratch, kind + ".hsc", "programs", made[0]["optimized"] or "-")
+        )
+        report(
+            f"{kind}: fingerprint, memory and the optimized program are kept",
+            kept and made[0]["fingerprint"] and made[0]["peak memory"],
+            tables["executables"],
+        )
     name = "PyTorch/XLA on the built-in device"
     if not has(torch_python, "torch_xla"):
         skip(name, f"{torch_python} has no torch_xla")
     else:
         os.mkdir(os.path.join(scratch, "package"))
         package = str(installed_in(os.path.join(scratch, "package")))
-        made, tables = trace(scratch, "torch", [torch_python, str(ROOT / "python" / "examples" / "torch_mlp.py")], PJRT_DEVICE="HLOSCOPE", PYTHONPATH=os.pathsep.join([package, os.environ.get("PYTHONPATH", "")]),
-                             HLOSCOPE_LIBRARY_DIR=os.path.dirname(hloscope))
-        report(name, made.returncode == 0 and tables["recompiles"] and tables["executions"] and tables["operators"], made.stderr[-800:])
-        report("every execution of it has its run on the device", tables["executions"] and all(r["measured"] == "device" and r["run"] > 0 for r in tables["executions"]), tables["executions"][:3])
-        made, tables = trace(scratch, "constant", [torch_python, "-c", CONSTANT_FIRST], PJRT_DEVICE="HLOSCOPE", PYTHONPATH=os.pathsep.join([package, os.environ.get("PYTHONPATH", "")]), HLOSCOPE_LIBRARY_DIR=os.path.dirname(hloscope))
+        made, tables = trace(
+            scratch,
+            "torch",
+            [torch_python, str(ROOT / "python" / "examples" / "torch_mlp.py")],
+            PJRT_DEVICE="HLOSCOPE",
+            PYTHONPATH=os.pathsep.join([package, os.environ.get("PYTHONPATH", "")]),
+            HLOSCOPE_LIBRARY_DIR=os.path.dirname(hloscope),
+        )
+        report(
+            name,
+            made.returncode == 0
+            and tables["recompiles"]
+            and tables["executions"]
+            and tables["operators"],
+            made.stderr[-800:],
+        )
+        report(
+            "every execution of it has its run on the device",
+            tables["executions"]
+            and all(r["measured"] == "device" and r["run"] > 0 for r in tables["executions"]),
+            tables["executions"][:3],
+        )
+        made, tables = trace(
+            scratch,
+            "constant",
+            [torch_python, "-c", CONSTANT_FIRST],
+            PJRT_DEVICE="HLOSCOPE",
+            PYTHONPATH=os.pathsep.join([package, os.environ.get("PYTHONPATH", "")]),
+            HLOSCOPE_LIBRARY_DIR=os.path.dirname(hloscope),
+        )
         again = [r["why"] for r in tables["recompiles"] if r["kind"] == "changed"]
-        report("the ledger finds the constant that became an argument", any("was a constant" in why and "now a parameter" in why for why in again), (made.stderr[-500:], tables["recompiles"]))
+        report(
+            "the ledger finds the constant that became an argument",
+            any("was a constant" in why and "now a parameter" in why for why in again),
+            (made.stderr[-500:], tables["recompiles"]),
+        )
     print(f"1..{done}")
     sys.exit(1 if failed else 0)

@@ -1,8 +1,12 @@
 #!/usr/bin/env python3
-"""TensorBoard's profile plugin (xprof) on the log directories that hloscope writes: every tool has rows, and the rows are ours. Skipped where it is not installed.
+"""TensorBoard's profile plugin (xprof) on the log directories that hloscope writes: every tool has
+rows, and the rows are ours. Skipped where it is not installed.
 
-    tests/real/xprof_tools.py build/hloscope [PYTHON]        speaks TAP; PYTHON (or $HLOSCOPE_XPROF_PYTHON) is one with xprof 2.24
+tests/real/xprof_tools.py build/hloscope [PYTHON]        speaks TAP; PYTHON (or
+                                                         $HLOSCOPE_XPROF_PYTHON) is one with xprof
+                                                         2.24
 """
+
 import json
 import os
 import pathlib
@@ -13,7 +17,9 @@ import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 hloscope = str(pathlib.Path(sys.argv[1]).resolve())
-python = sys.argv[2] if len(sys.argv) > 2 else os.environ.get("HLOSCOPE_XPROF_PYTHON", sys.executable)
+python = (
+    sys.argv[2] if len(sys.argv) > 2 else os.environ.get("HLOSCOPE_XPROF_PYTHON", sys.executable)
+)
 MODEL = ROOT / "models" / "patterns" / "deep_natural.hlo"
 XLA_CPU = ROOT / "tests" / "conformance" / "profiles" / "xla_cpu_mlp.xplane.pb.gz"
 
@@ -49,7 +55,12 @@ print(json.dumps(out))
 
 
 def ours(path, view):
-    result = subprocess.run([hloscope, "tables", path, view, "--format=json"], capture_output=True, text=True, check=True)
+    result = subprocess.run(
+        [hloscope, "tables", path, view, "--format=json"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
     return json.loads(result.stdout)["rows"]
 
 
@@ -62,7 +73,9 @@ def check(number, name, logdir, environment):
     table = ours(logdir, "hlo-operators")
     busiest = max(ours(logdir, "programs"), key=lambda p: p["self_time"])
     module = f"{busiest['program']}({busiest['id']})"
-    asked = subprocess.run([python, "-c", ASK, logdir, module], capture_output=True, text=True, env=environment)
+    asked = subprocess.run(
+        [python, "-c", ASK, logdir, module], capture_output=True, text=True, env=environment
+    )
     if asked.returncode:
         return ["xprof failed: " + asked.stderr[-400:].replace("\n", " | ")]
     got, bad = json.loads(asked.stdout), []
@@ -75,36 +88,59 @@ def check(number, name, logdir, environment):
         if other is None:
             bad.append(f"{row['name']} is not in hlo_stats")
             continue
-        for key, value, their in (("occurrences", row["occurrences"], other["occurrences"]), ("time", row["time"] / 1000, other["total_time"]),
-                                  ("self time", row["self_time"] / 1000, other["total_self_time"])):
+        for key, value, their in (
+            ("occurrences", row["occurrences"], other["occurrences"]),
+            ("time", row["time"] / 1000, other["total_time"]),
+            ("self time", row["self_time"] / 1000, other["total_self_time"]),
+        ):
             if not close(value, their):
                 bad.append(f"{row['name']}: {key} {value}, xprof says {their}")
         if row["category"] != other["category"]:
             bad.append(f"{row['name']}: category {row['category']}, xprof says {other['category']}")
         if row["flops"] and not close(row["flop_rate"] / 1e9, other["model_flop_rate"], 0.01):
-            bad.append(f"{row['name']}: {row['flop_rate'] / 1e9} GFLOP/s, xprof says {other['model_flop_rate']}")
-    operators = [r for r in ours(logdir, "framework-operators") if r["level"] != "component" and r["level"] != "model" and not r["path"].startswith("(no")]
+            bad.append(
+                f"{row['name']}: {row['flop_rate'] / 1e9} GFLOP/s, xprof says"
+                f" {other['model_flop_rate']}"
+            )
+    operators = [
+        r
+        for r in ours(logdir, "framework-operators")
+        if r["level"] != "component" and r["level"] != "model" and not r["path"].startswith("(no")
+    ]
     names = {r["operation"]: r for r in got["framework"]}
     for row in operators:
         other = names.get(row["path"])
         if other is None:
             bad.append(f"{row['path']} is not in framework_op_stats")
         elif row["level"] == "operator" and not close(row["time"] / 1000, other["total_self_time"]):
-            bad.append(f"{row['path']}: {row['time'] / 1000} us, xprof says {other['total_self_time']}")
+            bad.append(
+                f"{row['path']}: {row['time'] / 1000} us, xprof says {other['total_self_time']}"
+            )
     steps = ours(logdir, "steps")
     if len(got["steps"]) != len(steps):
         bad.append(f"{len(got['steps'])} steps, we {len(steps)}")
-    times = [float(re.search(r"Step time = ([0-9.]+) ms", row["tooltip"])[1]) for row in got["steps"]]
+    times = [
+        float(re.search(r"Step time = ([0-9.]+) ms", row["tooltip"])[1]) for row in got["steps"]
+    ]
     if any(abs(theirs - row["time"] / 1e6) > 0.002 for theirs, row in zip(times, steps)):
         bad.append(f"steps take {times} ms, we say {[row['time'] / 1e6 for row in steps]}")
-    peaks = {r["program"]: r["size"] for r in ours(logdir, "memory") if r["what"] == "peak in use" and r["at"] is not None}
+    peaks = {
+        r["program"]: r["size"]
+        for r in ours(logdir, "memory")
+        if r["what"] == "peak in use" and r["at"] is not None
+    }
     if peaks != {name: peak for name, peak in got["allocators"].items() if name}:
         bad.append(f"memory profile: peaks {got['allocators']}, ours are {peaks}")
     if name.endswith("built-in device") and not peaks:
         bad.append("memory profile: no allocations of the built-in device")
-    for what, enough in (("roofline", got["roofline"] > 0), ("op_profile", got["op_profile_depth"] >= 4), ("memory viewer", got["memory"] > 0),
-                         ("graph viewer", "HloModule" in got["graph"]), ("trace viewer", got["trace_events"] > 10),
-                         ("trace viewer's lines", {"XLA Ops", "XLA Modules", "Steps"} <= set(got["trace_lines"]))):
+    for what, enough in (
+        ("roofline", got["roofline"] > 0),
+        ("op_profile", got["op_profile_depth"] >= 4),
+        ("memory viewer", got["memory"] > 0),
+        ("graph viewer", "HloModule" in got["graph"]),
+        ("trace viewer", got["trace_events"] > 10),
+        ("trace viewer's lines", {"XLA Ops", "XLA Modules", "Steps"} <= set(got["trace_lines"])),
+    ):
         if not enough:
             bad.append(f"{what}: empty")
     return bad
@@ -112,17 +148,27 @@ def check(number, name, logdir, environment):
 
 def main():
     if subprocess.run([python, "-c", "import xprof"], capture_output=True).returncode:
-        print("1..0 # SKIP xprof is not installed for this Python (pip install xprof; HLOSCOPE_XPROF_PYTHON names it)")
+        print(
+            "1..0 # SKIP xprof is not installed for this Python (pip install xprof;"
+            " HLOSCOPE_XPROF_PYTHON names it)"
+        )
         return 0
     scratch = tempfile.TemporaryDirectory(prefix="hloscope-xprof-")
     environment = dict(os.environ, TF_CPP_MIN_LOG_LEVEL="3")
-    cases = [("a profile of the built-in device", ["profile", str(MODEL), "--device=cpu", "--steps=5", "--output"]),
-             ("a profile of XLA:CPU", ["export", str(XLA_CPU), "--to=tensorboard", "--output"])]
+    cases = [
+        (
+            "a profile of the built-in device",
+            ["profile", str(MODEL), "--device=cpu", "--steps=5", "--output"],
+        ),
+        ("a profile of XLA:CPU", ["export", str(XLA_CPU), "--to=tensorboard", "--output"]),
+    ]
     print(f"1..{len(cases)}")
     failed = 0
     for number, (name, command) in enumerate(cases, 1):
         logdir = os.path.join(scratch.name, str(number))
-        made = subprocess.run([hloscope, *command, logdir], capture_output=True, text=True, env=environment)
+        made = subprocess.run(
+            [hloscope, *command, logdir], capture_output=True, text=True, env=environment
+        )
         bad = [made.stderr] if made.returncode else check(number, name, logdir, environment)
         print(f"{'not ok' if bad else 'ok'} {number} - xprof shows {name} as we do")
         for problem in bad[:20]:

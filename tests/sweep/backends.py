@@ -3,10 +3,12 @@
 
     backends.py HLOSCOPE        TAP
 
-What is missing is skipped by name. Ray and Dask: HLOSCOPE_SWEEP_PYTHON names a Python that has them (make test-sweep-backends makes one). Slurm:
-slurmctld, slurmd and munged of Debian's slurm-wlm are started here, as one node, where root calls; elsewhere the array script is run as Slurm
-would run it.
+What is missing is skipped by name. Ray and Dask: HLOSCOPE_SWEEP_PYTHON names a Python that has them
+(make test-sweep-backends makes one). Slurm: slurmctld, slurmd and munged of Debian's slurm-wlm are
+started here, as one node, where root calls; elsewhere the array script is run as Slurm would run
+it.
 """
+
 import os
 import pathlib
 import re
@@ -37,11 +39,27 @@ def skip(name: str, why: str) -> None:
 
 
 def hloscope(*words: object, **environment: str) -> subprocess.CompletedProcess:
-    return subprocess.run([str(HLOSCOPE), *map(str, words)], capture_output=True, text=True, timeout=300, env=dict(os.environ, **environment))
+    return subprocess.run(
+        [str(HLOSCOPE), *map(str, words)],
+        capture_output=True,
+        text=True,
+        timeout=300,
+        env=dict(os.environ, **environment),
+    )
 
 
 def plan(folder: pathlib.Path) -> pathlib.Path:
-    done = hloscope("sweep", "plan", "compile", *sorted(MODELS.glob("tiny*.hlo")), "--off", "dce,cse", "-q", "-o", folder)
+    done = hloscope(
+        "sweep",
+        "plan",
+        "compile",
+        *sorted(MODELS.glob("tiny*.hlo")),
+        "--off",
+        "dce,cse",
+        "-q",
+        "-o",
+        folder,
+    )
     assert done.returncode == 0, done.stderr
     return folder
 
@@ -61,10 +79,14 @@ def check_python(here: pathlib.Path, right: str, name: str, module: str) -> None
     at = plan(here / name)
     hloscope("sweep", "run", at, "-q", "--share", "0/3")  # and goes on with what is there
     done = hloscope("sweep", "run", at, "-q", "--backend", name, HLOSCOPE_PYTHON=PYTHON)
-    check(done.returncode == 0 and table(at) == right, f"{name} gives the table of a local run", done.stdout + done.stderr)
+    check(
+        done.returncode == 0 and table(at) == right,
+        f"{name} gives the table of a local run",
+        done.stdout + done.stderr,
+    )
 
 
-# ---- Slurm ----------------------------------------------------------------------------------------
+# ---- Slurm ---------------------------------------------------------------------------------------
 
 CONF = """ClusterName=test
 SlurmctldHost={host}
@@ -100,23 +122,42 @@ class Slurm:
             (folder / part).mkdir(parents=True)
         port = 20000 + os.getpid() % 20000
         host = os.uname().nodename.split(".")[0]
-        (folder / "slurm.conf").write_text(CONF.format(dir=folder, host=host, port=port, port1=port + 1, cpus=os.cpu_count()))
+        (folder / "slurm.conf").write_text(
+            CONF.format(dir=folder, host=host, port=port, port1=port + 1, cpus=os.cpu_count())
+        )
         (folder / "munge.key").write_bytes(os.urandom(128))
         (folder / "munge.key").chmod(0o400)
         self.environment = dict(SLURM_CONF=str(folder / "slurm.conf"))
-        self.start("munged", "-F", "-f", f"--key-file={folder}/munge.key", f"--socket={folder}/munge.socket", f"--pid-file={folder}/munge.pid",
-                   f"--log-file={folder}/munge.log", f"--seed-file={folder}/munge.seed")
+        self.start(
+            "munged",
+            "-F",
+            "-f",
+            f"--key-file={folder}/munge.key",
+            f"--socket={folder}/munge.socket",
+            f"--pid-file={folder}/munge.pid",
+            f"--log-file={folder}/munge.log",
+            f"--seed-file={folder}/munge.seed",
+        )
         self.start("slurmctld", "-D")
         self.start("slurmd", "-D")
 
     def start(self, *command: str) -> None:
         log = open(self.folder / f"{command[0]}.out", "wb")
-        self.started.append(subprocess.Popen(command, stdout=log, stderr=log, env=dict(os.environ, **self.environment)))
+        self.started.append(
+            subprocess.Popen(
+                command, stdout=log, stderr=log, env=dict(os.environ, **self.environment)
+            )
+        )
         time.sleep(1)
 
     def ready(self) -> bool:
         for _ in range(60):
-            done = subprocess.run(["sinfo", "-h", "-o", "%T"], capture_output=True, text=True, env=dict(os.environ, **self.environment))
+            done = subprocess.run(
+                ["sinfo", "-h", "-o", "%T"],
+                capture_output=True,
+                text=True,
+                env=dict(os.environ, **self.environment),
+            )
             if "idle" in done.stdout or "mixed" in done.stdout:
                 return True
             time.sleep(0.5)
@@ -129,7 +170,9 @@ class Slurm:
                 process.wait(20)
             except subprocess.TimeoutExpired:
                 process.kill()
-        return "\n".join(path.read_text(errors="replace")[-800:] for path in sorted(self.folder.glob("*.log")))
+        return "\n".join(
+            path.read_text(errors="replace")[-800:] for path in sorted(self.folder.glob("*.log"))
+        )
 
 
 def check_slurm(here: pathlib.Path, right: str) -> None:
@@ -144,7 +187,9 @@ def check_slurm(here: pathlib.Path, right: str) -> None:
             check(False, "a node of Slurm starts", slurm.end())
             return
         at = plan(here / "by-slurm")
-        done = hloscope("sweep", "run", at, "-q", "--backend", "slurm", "--shares", "3", **slurm.environment)
+        done = hloscope(
+            "sweep", "run", at, "-q", "--backend", "slurm", "--shares", "3", **slurm.environment
+        )
         check(done.returncode == 0 and table(at) == right, name, done.stdout + done.stderr)
     finally:
         slurm.end()
@@ -156,21 +201,45 @@ def check_script(here: pathlib.Path, right: str) -> None:
     done = hloscope("sweep", "script", at, "--backend", "slurm", "--shares", "3", "-o", script)
     assert done.returncode == 0, done.stderr
     for index in (2, 0, 1, 1):  # in any order, and one requeued
-        done = subprocess.run(["sh", str(script)], capture_output=True, text=True, env=dict(os.environ, SLURM_ARRAY_TASK_ID=str(index)))
+        done = subprocess.run(
+            ["sh", str(script)],
+            capture_output=True,
+            text=True,
+            env=dict(os.environ, SLURM_ARRAY_TASK_ID=str(index)),
+        )
         assert done.returncode == 0, done.stderr
     check(table(at) == right, "the shares of the array script, in any order, give it too")
 
 
-# ---- Kubernetes -----------------------------------------------------------------------------------
+# ---- Kubernetes ----------------------------------------------------------------------------------
 
-# Of batch/v1 Job, what an Indexed Job must and may have here (kubernetes.io: API reference, Job v1).
+# Of batch/v1 Job, what an Indexed Job must and may have here (kubernetes.io: API reference, Job
+# v1).
 JOB = {
-    "apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": re.compile(r"^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$")},
-    "spec": {"completionMode": "Indexed", "completions": int, "parallelism": int, "backoffLimit": int, "template": {"spec": {
-        "restartPolicy": "OnFailure",
-        "containers": [{"name": str, "image": str, "command": [str], "resources": {"requests": {"cpu": str}},
-                        "volumeMounts": [{"name": "plan", "mountPath": re.compile("^/")}]}],
-        "volumes": [{"name": "plan", "persistentVolumeClaim": {"claimName": str}}]}}},
+    "apiVersion": "batch/v1",
+    "kind": "Job",
+    "metadata": {"name": re.compile(r"^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$")},
+    "spec": {
+        "completionMode": "Indexed",
+        "completions": int,
+        "parallelism": int,
+        "backoffLimit": int,
+        "template": {
+            "spec": {
+                "restartPolicy": "OnFailure",
+                "containers": [
+                    {
+                        "name": str,
+                        "image": str,
+                        "command": [str],
+                        "resources": {"requests": {"cpu": str}},
+                        "volumeMounts": [{"name": "plan", "mountPath": re.compile("^/")}],
+                    }
+                ],
+                "volumes": [{"name": "plan", "persistentVolumeClaim": {"claimName": str}}],
+            }
+        },
+    },
 }
 
 
@@ -178,20 +247,31 @@ def misfit(value: object, wanted: object, where: str = "") -> str:
     if isinstance(wanted, dict):
         if not isinstance(value, dict) or set(value) != set(wanted):
             return f"{where}: {value}"
-        return next((found for key in wanted if (found := misfit(value[key], wanted[key], f"{where}.{key}"))), "")
+        return next(
+            (
+                found
+                for key in wanted
+                if (found := misfit(value[key], wanted[key], f"{where}.{key}"))
+            ),
+            "",
+        )
     if isinstance(wanted, list):
         if not isinstance(value, list) or not value:
             return f"{where}: {value}"
-        return next((found for item in value if (found := misfit(item, wanted[0], where + "[]"))), "")
+        return next(
+            (found for item in value if (found := misfit(item, wanted[0], where + "[]"))), ""
+        )
     if isinstance(wanted, re.Pattern):
         return "" if isinstance(value, str) and wanted.search(value) else f"{where}: {value}"
     if isinstance(wanted, type):
-        return "" if isinstance(value, wanted) and not isinstance(value, bool) else f"{where}: {value}"
+        return (
+            "" if isinstance(value, wanted) and not isinstance(value, bool) else f"{where}: {value}"
+        )
     return "" if value == wanted else f"{where}: {value}, not {wanted}"
 
 
 def check_kubernetes(here: pathlib.Path, right: str) -> None:
-    at = plan(here / "by kubernetes' \"pods\"")
+    at = plan(here / 'by kubernetes\' "pods"')
     text = hloscope("sweep", "script", at, "--backend", "kubernetes", "--shares", "3").stdout
     probe = "import sys, json, yaml; print(json.dumps(yaml.safe_load(sys.stdin)))"
     done = subprocess.run([PYTHON, "-c", probe], input=text, capture_output=True, text=True)
@@ -199,11 +279,17 @@ def check_kubernetes(here: pathlib.Path, right: str) -> None:
         skip("the manifest is an Indexed Job", f"{PYTHON} has no yaml")
         return
     import json
+
     job = json.loads(done.stdout)
     check(not misfit(job, JOB), "the manifest is an Indexed Job", misfit(job, JOB))
     container = job["spec"]["template"]["spec"]["containers"][0]
     for index in range(job["spec"]["completions"]):
-        subprocess.run(container["command"], env=dict(os.environ, JOB_COMPLETION_INDEX=str(index)), capture_output=True, check=True)
+        subprocess.run(
+            container["command"],
+            env=dict(os.environ, JOB_COMPLETION_INDEX=str(index)),
+            capture_output=True,
+            check=True,
+        )
     check(table(at) == right, "its command, for each index, gives the table of a local run")
 
 

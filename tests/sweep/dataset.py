@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """The summary of a data set of captures is that of its captures together.
 
-    dataset.py HLOSCOPE        TAP
+dataset.py HLOSCOPE        TAP
 """
+
 import json
 import pathlib
 import subprocess
@@ -18,7 +19,12 @@ def hloscope(*words: object) -> subprocess.CompletedProcess:
 
 
 def summary(path: pathlib.Path) -> dict:
-    return {(row["category"], row["name"]): row for row in json.loads(hloscope("tables", path, "summary", "--format", "json").stdout)["rows"]}
+    return {
+        (row["category"], row["name"]): row
+        for row in json.loads(hloscope("tables", path, "summary", "--format", "json").stdout)[
+            "rows"
+        ]
+    }
 
 
 def main() -> int:
@@ -27,8 +33,27 @@ def main() -> int:
         here = pathlib.Path(name)
         each = []
         for i, model in enumerate(("tiny_natural.hlo", "tiny_scan.hlo", "tiny_natural.hlo")):
-            assert hloscope("trace", "-o", here / f"{i}.hsc", "--", HLOSCOPE, "run", MODELS / model, "--runs", 30, "-q").returncode == 0
-            assert hloscope("export", here / f"{i}.hsc", "--to=parquet", "-o", f"{here}/set/").returncode == 0
+            assert (
+                hloscope(
+                    "trace",
+                    "-o",
+                    here / f"{i}.hsc",
+                    "--",
+                    HLOSCOPE,
+                    "run",
+                    MODELS / model,
+                    "--runs",
+                    30,
+                    "-q",
+                ).returncode
+                == 0
+            )
+            assert (
+                hloscope(
+                    "export", here / f"{i}.hsc", "--to=parquet", "-o", f"{here}/set/"
+                ).returncode
+                == 0
+            )
             each.append(summary(here / f"{i}.hsc"))
         together = summary(here / "set")
         keys = set().union(*each)
@@ -36,16 +61,29 @@ def main() -> int:
         for key in keys & set(together):
             rows = [one[key] for one in each if key in one]
             row = together[key]
-            wanted = {"files": len(rows), "count": sum(r["count"] for r in rows), "total": sum(r["total"] for r in rows),
-                      "min": min(r["min"] for r in rows), "max": max(r["max"] for r in rows)}
-            wrong += [(key, what, row[what], value) for what, value in wanted.items() if row[what] != value]
-            # of one capture the median is exact: that of the set lies between the least and the most of them, within a bucket
+            wanted = {
+                "files": len(rows),
+                "count": sum(r["count"] for r in rows),
+                "total": sum(r["total"] for r in rows),
+                "min": min(r["min"] for r in rows),
+                "max": max(r["max"] for r in rows),
+            }
+            wrong += [
+                (key, what, row[what], value)
+                for what, value in wanted.items()
+                if row[what] != value
+            ]
+            # of one capture the median is exact: that of the set lies between the least and the
+            # most of them, within a bucket
             medians = [r["median"] for r in rows]
             if not 0.98 * min(medians) <= row["median"] <= 1.02 * max(medians):
                 wrong.append((key, "median", row["median"], medians))
         print("1..2")
         failed += bool(wrong) or len(keys) < 8
-        print("not ok" if wrong or len(keys) < 8 else "ok", f"1 - {len(keys)} names: counts, sums, extremes and medians are those of the captures")
+        print(
+            "not ok" if wrong or len(keys) < 8 else "ok",
+            f"1 - {len(keys)} names: counts, sums, extremes and medians are those of the captures",
+        )
         if wrong:
             print("#", str(wrong)[:1500])
         done = hloscope("tables", here / "set", "executions")

@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
-"""What goes wrong under mpirun: ranks that differ, a full disk, a plan that changes, a line that was cut off, no MPI at all.
+"""What goes wrong under mpirun: ranks that differ, a full disk, a plan that changes, a line that
+was cut off, no MPI at all.
 
-    mpi.py HLOSCOPE        TAP; skipped where there is no mpirun. The kills are in kill_ranks.py.
+mpi.py HLOSCOPE        TAP; skipped where there is no mpirun. The kills are in kill_ranks.py.
 """
+
 import json
 import os
 import pathlib
@@ -14,7 +16,12 @@ import time
 
 HLOSCOPE = pathlib.Path(sys.argv[1]).resolve()
 MODELS = pathlib.Path(__file__).resolve().parents[2] / "models" / "patterns"
-MPIRUN = ["mpirun", *(["--allow-run-as-root"] if os.geteuid() == 0 else []), "--oversubscribe", "--enable-recovery"]
+MPIRUN = [
+    "mpirun",
+    *(["--allow-run-as-root"] if os.geteuid() == 0 else []),
+    "--oversubscribe",
+    "--enable-recovery",
+]
 number = failed = 0
 
 
@@ -28,17 +35,34 @@ def check(fine: object, name: str, why: object = "") -> None:
 
 
 def hloscope(*words: object, program: pathlib.Path = HLOSCOPE) -> subprocess.CompletedProcess:
-    return subprocess.run([str(program), *map(str, words)], capture_output=True, text=True, timeout=120)
+    return subprocess.run(
+        [str(program), *map(str, words)], capture_output=True, text=True, timeout=120
+    )
 
 
 def plan(folder: pathlib.Path, *more: str) -> pathlib.Path:
-    done = hloscope("sweep", "plan", "ablate", *sorted(MODELS.glob("tiny*.hlo")), "-q", "-o", folder, *more)
+    done = hloscope(
+        "sweep", "plan", "ablate", *sorted(MODELS.glob("tiny*.hlo")), "-q", "-o", folder, *more
+    )
     assert done.returncode == 0, done.stderr
     return folder
 
 
-def rank(folder: pathlib.Path, *more: object, program: pathlib.Path = HLOSCOPE, count: int = 1) -> list[str]:
-    return ["-n", str(count), str(program), "sweep", "run", str(folder), "--backend", "mpi", "-q", *map(str, more)]
+def rank(
+    folder: pathlib.Path, *more: object, program: pathlib.Path = HLOSCOPE, count: int = 1
+) -> list[str]:
+    return [
+        "-n",
+        str(count),
+        str(program),
+        "sweep",
+        "run",
+        str(folder),
+        "--backend",
+        "mpi",
+        "-q",
+        *map(str, more),
+    ]
 
 
 def mpirun(*parts: list[str]) -> subprocess.CompletedProcess:
@@ -77,45 +101,91 @@ def main() -> int:
 
         at = plan(here / "three")
         done = mpirun(rank(at, count=3))
-        check(done.returncode == 0 and table(at) == right, "three ranks: the table of a local run", done.stderr)
+        check(
+            done.returncode == 0 and table(at) == right,
+            "three ranks: the table of a local run",
+            done.stderr,
+        )
         done = mpirun(rank(at, count=2))
-        check("all done" in done.stdout, "a second run of a finished plan does nothing", done.stdout + done.stderr)
+        check(
+            "all done" in done.stdout,
+            "a second run of a finished plan does nothing",
+            done.stdout + done.stderr,
+        )
 
         at = plan(here / "builds")
         other = other_build(here / "other", first["build"])
         done = mpirun(rank(at), rank(at, program=other))
         said = done.stdout + done.stderr
-        check(("differ" in said or "two builds" in said) and "all done" not in said and said.count("build ") >= 2 and first["build"][:12] in said,
-              "ranks of two builds are refused, both named", said)
+        check(
+            ("differ" in said or "two builds" in said)
+            and "all done" not in said
+            and said.count("build ") >= 2
+            and first["build"][:12] in said,
+            "ranks of two builds are refused, both named",
+            said,
+        )
         hloscope("sweep", "run", at, "-q", "--share", "0/2")
         done = hloscope("sweep", "run", at, "-q", program=other)
-        check(done.returncode == 1 and "two builds" in done.stderr, "another build does not go on with a plan", done.stderr)
+        check(
+            done.returncode == 1 and "two builds" in done.stderr,
+            "another build does not go on with a plan",
+            done.stderr,
+        )
 
         small = here / "small"
         small.mkdir()
-        if os.geteuid() == 0 and subprocess.run(["mount", "-t", "tmpfs", "-o", "size=16k", "none", small], capture_output=True).returncode == 0:
+        if (
+            os.geteuid() == 0
+            and subprocess.run(
+                ["mount", "-t", "tmpfs", "-o", "size=16k", "none", small], capture_output=True
+            ).returncode
+            == 0
+        ):
             try:
                 at = plan(here / "full", "--repeats", "3")
                 done = mpirun(rank(at), rank(at, "--results", small))
-                check(done.returncode == 0 and "rank 1 takes no more tasks" in done.stderr and "all done" in done.stdout,
-                      "a rank whose disk is full takes no more tasks, nothing is lost", done.stdout + done.stderr)
+                check(
+                    done.returncode == 0
+                    and "rank 1 takes no more tasks" in done.stderr
+                    and "all done" in done.stdout,
+                    "a rank whose disk is full takes no more tasks, nothing is lost",
+                    done.stdout + done.stderr,
+                )
                 lines = b"".join(path.read_bytes() for path in small.glob("*.jsonl"))
-                check(lines.endswith(b"\n") and all(json.loads(line) for line in lines.splitlines()), "its file ends with a whole line")
+                check(
+                    lines.endswith(b"\n") and all(json.loads(line) for line in lines.splitlines()),
+                    "its file ends with a whole line",
+                )
             finally:
                 subprocess.run(["umount", small])
         else:
-            for name in ("a rank whose disk is full takes no more tasks", "its file ends with a whole line"):
+            for name in (
+                "a rank whose disk is full takes no more tasks",
+                "its file ends with a whole line",
+            ):
                 check(True, f"{name} # SKIP needs root, for a small file system")
 
         at = plan(here / "changed", "--repeats", "20")
-        running = subprocess.Popen([*MPIRUN, *rank(at, count=2)], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-        while running.poll() is None and not any(path.read_bytes().count(b"\n") > 5 for path in (at / "results").glob("*.jsonl")):
+        running = subprocess.Popen(
+            [*MPIRUN, *rank(at, count=2)],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+        while running.poll() is None and not any(
+            path.read_bytes().count(b"\n") > 5 for path in (at / "results").glob("*.jsonl")
+        ):
             time.sleep(0.01)
         other_plan = plan(here / "another", "--repeats", "2")
         for part in ("tasks.jsonl", "plan.json"):
             shutil.copy(other_plan / part, at / part)
         said, _ = running.communicate(timeout=120)
-        check("was changed while its tasks ran" in said and "all done" not in said, "a plan that changes under a run ends it, and says so", said)
+        check(
+            "was changed while its tasks ran" in said and "all done" not in said,
+            "a plan that changes under a run ends it, and says so",
+            said,
+        )
 
         at = plan(here / "torn")
         hloscope("sweep", "run", at, "-q", "--share", "0/2")
@@ -124,14 +194,24 @@ def main() -> int:
         shutil.copy(shard, at / "results" / "copy.jsonl")
         state = json.loads(hloscope("sweep", "show", at, "--format", "json").stdout)
         hloscope("sweep", "run", at, "-q")
-        check(state["torn_lines"] == 2 and table(at) == right, "a line that was cut off is done again; a file that is there twice changes nothing", state)
+        check(
+            state["torn_lines"] == 2 and table(at) == right,
+            "a line that was cut off is done again; a file that is there twice changes nothing",
+            state,
+        )
 
         alone = here / "alone"
         alone.mkdir()
         for part in ("hloscope", "libhloscope_cpu_pjrt.so"):
             shutil.copy(HLOSCOPE.parent / part, alone / part)
-        done = hloscope("sweep", "run", plan(here / "no-mpi"), "--backend", "mpi", program=alone / "hloscope")
-        check(done.returncode == 3 and "openmpi-bin" in done.stderr, "without MPI: which package", done.stderr)
+        done = hloscope(
+            "sweep", "run", plan(here / "no-mpi"), "--backend", "mpi", program=alone / "hloscope"
+        )
+        check(
+            done.returncode == 3 and "openmpi-bin" in done.stderr,
+            "without MPI: which package",
+            done.stderr,
+        )
     print(f"1..{number}")
     return 1 if failed else 0
 

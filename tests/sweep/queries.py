@@ -1,8 +1,11 @@
 #!/usr/bin/env python3
-"""The questions of docs/queries.md, asked of captures and a sweep that are made here: DuckDB, Polars and Spark must answer alike.
+"""The questions of docs/queries.md, asked of captures and a sweep that are made here: DuckDB,
+Polars and Spark must answer alike.
 
-    queries.py HLOSCOPE        TAP. HLOSCOPE_SWEEP_PYTHON names a Python that has duckdb, polars and pyarrow, and pyspark for Spark.
+queries.py HLOSCOPE        TAP. HLOSCOPE_SWEEP_PYTHON names a Python that has duckdb, polars and
+                           pyarrow, and pyspark for Spark.
 """
+
 import datetime
 import importlib
 import math
@@ -32,7 +35,14 @@ def questions() -> list[tuple[str, str, str, str]]:
     for part in re.split(r"^## ", PAGE.read_text(encoding="utf-8"), flags=re.MULTILINE)[1:]:
         blocks = re.findall(r"```(\w+(?: \w+)?)\n(.*?)```", part, flags=re.DOTALL)
         kinds = dict(blocks)
-        found.append((part.splitlines()[0], kinds["sql"], kinds["python"], kinds.get("sql spark", kinds["sql"])))
+        found.append(
+            (
+                part.splitlines()[0],
+                kinds["sql"],
+                kinds["python"],
+                kinds.get("sql spark", kinds["sql"]),
+            )
+        )
     return found
 
 
@@ -54,22 +64,51 @@ def rows_of(rows) -> list[tuple]:
 
 def make_data(hloscope: str, here: pathlib.Path) -> None:
     def run(*words: object, **environment: str) -> None:
-        done = subprocess.run([hloscope, *map(str, words)], capture_output=True, text=True, env=dict(os.environ, **environment))
+        done = subprocess.run(
+            [hloscope, *map(str, words)],
+            capture_output=True,
+            text=True,
+            env=dict(os.environ, **environment),
+        )
         if done.returncode:
             raise SystemExit(f"hloscope {words}: {done.stderr}")
 
     models = ROOT / "models" / "patterns"
     for i, model in enumerate(("tiny_natural.hlo", "tiny_scan.hlo", "tiny_natural.hlo")):
-        run("trace", "-o", here / f"{i}.hsc", "--", hloscope, "run", models / model, "--runs", 20 + i, "-q")
+        run(
+            "trace",
+            "-o",
+            here / f"{i}.hsc",
+            "--",
+            hloscope,
+            "run",
+            models / model,
+            "--runs",
+            20 + i,
+            "-q",
+        )
         run("export", here / f"{i}.hsc", "--to=parquet", "-o", f"{here}/captures/")
-    run("sweep", "plan", "ablate", *sorted(models.glob("tiny*.hlo")), "--repeats", 2, "-q", "-o", here / "plan")
+    run(
+        "sweep",
+        "plan",
+        "ablate",
+        *sorted(models.glob("tiny*.hlo")),
+        "--repeats",
+        2,
+        "-q",
+        "-o",
+        here / "plan",
+    )
     run("sweep", "run", here / "plan", "-q")
-    run("sweep", "merge", here / "plan", "--times", "--format=parquet", "-o", here / "sweep.parquet")
+    run(
+        "sweep", "merge", here / "plan", "--times", "--format=parquet", "-o", here / "sweep.parquet"
+    )
 
 
 def ask(hloscope: str) -> int:
     import duckdb
     import polars as pl
+
     failed = empty = 0
     asked = questions()
     with tempfile.TemporaryDirectory(prefix="hloscope-queries-") as name:
@@ -77,14 +116,23 @@ def ask(hloscope: str) -> int:
         make_data(hloscope, here)
         captures, table = f"{here}/captures/**/*.parquet", f"{here}/sweep.parquet"
         duck = duckdb.connect()
-        duck.execute(f"CREATE VIEW events AS SELECT * FROM read_parquet('{captures}', hive_partitioning = true)")
+        duck.execute(
+            f"CREATE VIEW events AS SELECT * FROM read_parquet('{captures}', hive_partitioning ="
+            " true)"
+        )
         duck.execute(f"CREATE VIEW sweep AS SELECT * FROM '{table}'")
         events, sweep = pl.scan_parquet(captures, hive_partitioning=True), pl.scan_parquet(table)
         spark = None
         if not missing("pyspark"):
             from pyspark.sql import SparkSession
-            spark = (SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false").config("spark.sql.session.timeZone", "UTC")
-                     .config("spark.sql.shuffle.partitions", "2").getOrCreate())
+
+            spark = (
+                SparkSession.builder.master("local[1]")
+                .config("spark.ui.enabled", "false")
+                .config("spark.sql.session.timeZone", "UTC")
+                .config("spark.sql.shuffle.partitions", "2")
+                .getOrCreate()
+            )
             spark.sparkContext.setLogLevel("ERROR")
             spark.read.parquet(f"{here}/captures").createOrReplaceTempView("events")
             spark.read.parquet(table).createOrReplaceTempView("sweep")
@@ -100,7 +148,14 @@ def ask(hloscope: str) -> int:
             other = [who for who, rows in answers.items() if rows != right]
             failed += bool(other)
             empty += not right
-            print("not ok" if other else "ok", number, "-", title.split(". ", 1)[1], f"({len(right)} rows, {len(answers)} engines)", flush=True)
+            print(
+                "not ok" if other else "ok",
+                number,
+                "-",
+                title.split(". ", 1)[1],
+                f"({len(right)} rows, {len(answers)} engines)",
+                flush=True,
+            )
             for who in other:
                 print(f"# DuckDB {right[:3]}\n# {who} {answers[who][:3]}")
         if empty > 5:

@@ -3,9 +3,10 @@
 
     test_first_screen.py HLOSCOPE ROOT
 
-TAP, a case a command line, on a terminal of that size. LONGER names those that do not keep to it yet, each with the lines that it may have at most; one
-that has come to fit must leave the list.
+TAP, a case a command line, on a terminal of that size. LONGER names those that do not keep to it
+yet, each with the lines that it may have at most; one that has come to fit must leave the list.
 """
+
 import fcntl
 import os
 import pathlib
@@ -21,14 +22,46 @@ LINES, COLUMNS = 40, 100
 MODEL = "models/patterns/mlp_scan.hlo"
 CASES = {
     "run": ["run", MODEL, "--time-budget", "0.2"],
-    "run, two devices": ["run", "models/patterns/tiny_natural.hlo", "--compare", "reference", "--time-budget", "0.2"],
-    "patterns": ["patterns", "--graphs", "tiny,small,mlp", "--trials", "3", "--warmup", "1", "-o", "{out}/patterns.json"],
+    "run, two devices": [
+        "run",
+        "models/patterns/tiny_natural.hlo",
+        "--compare",
+        "reference",
+        "--time-budget",
+        "0.2",
+    ],
+    "patterns": [
+        "patterns",
+        "--graphs",
+        "tiny,small,mlp",
+        "--trials",
+        "3",
+        "--warmup",
+        "1",
+        "-o",
+        "{out}/patterns.json",
+    ],
     "passes list": ["passes", "list", MODEL],
     "passes time": ["passes", "time", MODEL, "--time-budget", "1"],
     "profile": ["profile", MODEL, "--time-budget", "0.2", "-o", "{out}/profile"],
-    "profile, larger": ["profile", "models/transformer_train.hlo.gz", "--time-budget", "0.2", "-o", "{out}/profile-larger"],
+    "profile, larger": [
+        "profile",
+        "models/transformer_train.hlo.gz",
+        "--time-budget",
+        "0.2",
+        "-o",
+        "{out}/profile-larger",
+    ],
     "passes list, larger": ["passes", "list", "models/resnet50_train.hlo.gz"],
-    "trace": ["trace", "-o", "{out}/trace.hsc", "--", "sh", "-c", "{hloscope} run models/patterns/tiny_natural.hlo --quiet --time-budget 0.1 >/dev/null"],
+    "trace": [
+        "trace",
+        "-o",
+        "{out}/trace.hsc",
+        "--",
+        "sh",
+        "-c",
+        "{hloscope} run models/patterns/tiny_natural.hlo --quiet --time-budget 0.1 >/dev/null",
+    ],
     "devices": ["devices"],
     "doctor": ["doctor", "--quick"],
     "explain": ["explain", "{out}/log"],
@@ -41,14 +74,27 @@ CASES = {
     "knowledge list": ["knowledge", "list"],
 }
 # command line: lines that it may have at most
-LONGER = {"run, two devices": 48, "passes time": 60, "help": 60, "help environment": 110, "knowledge list": 260}
+LONGER = {
+    "run, two devices": 48,
+    "passes time": 60,
+    "help": 60,
+    "help environment": 110,
+    "knowledge list": 260,
+}
 
 
 def on_terminal(command, root, environment):
     """What the command writes to its terminal, without colours and progress."""
     leader, follower = pty.openpty()
     fcntl.ioctl(follower, termios.TIOCSWINSZ, struct.pack("HHHH", LINES, COLUMNS, 0, 0))
-    child = subprocess.Popen(command, cwd=root, env=environment, stdin=subprocess.DEVNULL, stdout=follower, stderr=subprocess.DEVNULL)
+    child = subprocess.Popen(
+        command,
+        cwd=root,
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        stdout=follower,
+        stderr=subprocess.DEVNULL,
+    )
     os.close(follower)
     text = b""
     while True:
@@ -60,7 +106,9 @@ def on_terminal(command, root, environment):
             break
         text += piece
     os.close(leader)
-    return child.wait(), re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", text.decode("utf-8", "replace")).replace("\r", "")
+    return child.wait(), re.sub(
+        r"\x1b\[[0-9;?]*[A-Za-z]", "", text.decode("utf-8", "replace")
+    ).replace("\r", "")
 
 
 def main():
@@ -68,11 +116,26 @@ def main():
     failed = 0
     print(f"1..{len(CASES)}")
     with tempfile.TemporaryDirectory() as out:
-        (pathlib.Path(out) / "log").write_text("E0000 nothing that is known\nRESOURCE_EXHAUSTED: Out of memory allocating 16106127360 bytes.\n")
-        (pathlib.Path(out) / "samples.csv").write_text("time\n" + "\n".join(f"{1 + (i % 7) / 100}" for i in range(60)) + "\n")
-        environment = {**os.environ, "HLOSCOPE_CACHE_DIR": out, "LC_ALL": "C.UTF-8", "TERM": "xterm", "COLUMNS": ""}
+        (pathlib.Path(out) / "log").write_text(
+            "E0000 nothing that is known\nRESOURCE_EXHAUSTED: Out of memory allocating 16106127360"
+            " bytes.\n"
+        )
+        (pathlib.Path(out) / "samples.csv").write_text(
+            "time\n" + "\n".join(f"{1 + (i % 7) / 100}" for i in range(60)) + "\n"
+        )
+        environment = {
+            **os.environ,
+            "HLOSCOPE_CACHE_DIR": out,
+            "LC_ALL": "C.UTF-8",
+            "TERM": "xterm",
+            "COLUMNS": "",
+        }
         for number, (name, arguments) in enumerate(CASES.items(), 1):
-            code, text = on_terminal([str(hloscope), *(word.format(out=out, hloscope=hloscope) for word in arguments)], root, environment)
+            code, text = on_terminal(
+                [str(hloscope), *(word.format(out=out, hloscope=hloscope) for word in arguments)],
+                root,
+                environment,
+            )
             lines = text.rstrip("\n").split("\n")
             wide = [line for line in lines if len(line) > COLUMNS]
             most = LONGER.get(name, LINES)

@@ -1,4 +1,6 @@
-"""The Python package records and reads back: contexts, decorators, attributes, pause, errors, tables, exports; with the standard library alone."""
+"""The Python package records and reads back: contexts, decorators, attributes, pause, errors,
+tables, exports; with the standard library alone."""
+
 import gc
 import json
 import os
@@ -47,17 +49,55 @@ def from_cpp(directory, root):
     if not compiler:
         return
     program = os.path.join(directory, "program")
-    made = subprocess.run([compiler, "-std=c++17", "-Wall", "-Werror", "-I" + os.path.join(root, "include"), "-x", "c++", "-", "-o", program, "-L" + libraries, "-lhloscope",
-                           "-Wl,-rpath," + libraries], input=CPP, capture_output=True, text=True)
-    ran = subprocess.run([program, os.path.join(directory, "cpp.hsc")], capture_output=True, text=True) if made.returncode == 0 else made
-    check("a C++ program records and reads", ran.returncode == 0 and "from C++" in ran.stdout, made.stderr + ran.stdout)
+    made = subprocess.run(
+        [
+            compiler,
+            "-std=c++17",
+            "-Wall",
+            "-Werror",
+            "-I" + os.path.join(root, "include"),
+            "-x",
+            "c++",
+            "-",
+            "-o",
+            program,
+            "-L" + libraries,
+            "-lhloscope",
+            "-Wl,-rpath," + libraries,
+        ],
+        input=CPP,
+        capture_output=True,
+        text=True,
+    )
+    ran = (
+        subprocess.run(
+            [program, os.path.join(directory, "cpp.hsc")], capture_output=True, text=True
+        )
+        if made.returncode == 0
+        else made
+    )
+    check(
+        "a C++ program records and reads",
+        ran.returncode == 0 and "from C++" in ran.stdout,
+        made.stderr + ran.stdout,
+    )
     if ran.returncode == 0:
         label = subprocess.run([program, "/dev/null/x.hsc"], capture_output=True, text=True)
-        check("and is reported what is wrong with a path", label.returncode == 1 and "cannot make the directory" in label.stdout and "Not a directory" in label.stdout, label.stdout)
+        check(
+            "and is reported what is wrong with a path",
+            label.returncode == 1
+            and "cannot make the directory" in label.stdout
+            and "Not a directory" in label.stdout,
+            label.stdout,
+        )
 
 
 def main():
-    hloscope_binary, package, directory = sys.argv[1], sys.argv[2], tempfile.mkdtemp(prefix="hsc-python-")
+    hloscope_binary, package, directory = (
+        sys.argv[1],
+        sys.argv[2],
+        tempfile.mkdtemp(prefix="hsc-python-"),
+    )
     sys.path.insert(0, package)
     import hloscope
 
@@ -85,15 +125,38 @@ def main():
     decorated(3)
     rows = p.table("events").rows
     names = [row["name"] for row in rows]
-    check("what was open is there, what was paused is not", names == ["outer", "main.<locals>.decorated", "bad <b>", "loss", "now"], names)
-    check("attributes of begin and end", rows[0]["attributes"] == "batch=3 rate=0.5 who=me loss=2.5", rows[0])
+    check(
+        "what was open is there, what was paused is not",
+        names == ["outer", "main.<locals>.decorated", "bad <b>", "loss", "now"],
+        names,
+    )
+    check(
+        "attributes of begin and end",
+        rows[0]["attributes"] == "batch=3 rate=0.5 who=me loss=2.5",
+        rows[0],
+    )
     check("a span in a span has a parent", rows[1]["parent_id"] == rows[0]["span_id"])
-    check("an exception is an attribute", rows[2]["attributes"] == "error=ValueError: why" and rows[2]["category"] == "transfer", rows[2])
+    check(
+        "an exception is an attribute",
+        rows[2]["attributes"] == "error=ValueError: why" and rows[2]["category"] == "transfer",
+        rows[2],
+    )
     check("sql", p.sql("select count(*) as n from events where kind = 'span'").rows == [{"n": 3}])
-    check("html is escaped", "bad &lt;b&gt;" in p.table("events")._repr_html_() and "<b>" not in p.table("events")._repr_html_())
-    check("a table prints", "outer" in repr(p.table("summary")) and "ms" in repr(p.table("summary")) + " ms")
-    for wrong, text in [(lambda: p.table("sumary").rows, "did you mean 'summary'"), (lambda: p.sql("select nope from events").rows, "no such column"),
-                        (lambda: hloscope.open_capture("nowhere.hsc").table().rows, "nowhere.hsc"), (lambda: p.export("perfeto", "x"), "did you mean 'perfetto'")]:
+    check(
+        "html is escaped",
+        "bad &lt;b&gt;" in p.table("events")._repr_html_()
+        and "<b>" not in p.table("events")._repr_html_(),
+    )
+    check(
+        "a table prints",
+        "outer" in repr(p.table("summary")) and "ms" in repr(p.table("summary")) + " ms",
+    )
+    for wrong, text in [
+        (lambda: p.table("sumary").rows, "did you mean 'summary'"),
+        (lambda: p.sql("select nope from events").rows, "no such column"),
+        (lambda: hloscope.open_capture("nowhere.hsc").table().rows, "nowhere.hsc"),
+        (lambda: p.export("perfeto", "x"), "did you mean 'perfetto'"),
+    ]:
         try:
             wrong()
             check(f"an error says {text}", False)
@@ -105,31 +168,46 @@ def main():
     except ValueError as error:
         check("an unknown category is refused", "operator" in str(error))
     hloscope.category("data loading")
-    with hloscope.profile(os.path.join(directory, "own.hsc"), categories=["data loading"], pjrt=False) as own:
+    with hloscope.profile(
+        os.path.join(directory, "own.hsc"), categories=["data loading"], pjrt=False
+    ) as own:
         hloscope.category("evaluation")
         with own.record("read", category="data loading"):
             pass
         with own.record("unseen", category="evaluation"):
             pass
-    check("a program's own categories", [(row["name"], row["category"]) for row in own.table("events").rows] == [("read", "data loading")], own.table("events").rows)
+    check(
+        "a program's own categories",
+        [(row["name"], row["category"]) for row in own.table("events").rows]
+        == [("read", "data loading")],
+        own.table("events").rows,
+    )
     chrome = json.load(open(p.export("chrome", os.path.join(directory, "a.json"))))
     check("export", sum(e["ph"] == "X" for e in chrome["traceEvents"]) == 3)
     for _ in range(50):
-        p.table("events").__arrow_c_array__()   # capsules that nobody takes are released
+        p.table("events").__arrow_c_array__()  # capsules that nobody takes are released
     gc.collect()
     check("arrow capsules come and go", True)
 
-    with hloscope.profile(os.path.join(directory, "b.hsc"), categories=["transfer"], pjrt=False) as q:
+    with hloscope.profile(
+        os.path.join(directory, "b.hsc"), categories=["transfer"], pjrt=False
+    ) as q:
         with q.record("user span"):
             with q.record("moved", category="transfer"):
                 pass
     check("categories choose", [row["name"] for row in q.table("events")] == ["moved"])
 
-    # A process that records is paused and resumed from outside, and killed: what was recorded is there.
-    code = ("import sys, time; sys.path.insert(0, sys.argv[1]); import hloscope\np = hloscope.profile(sys.argv[2], pjrt=False).start()\ni = 0\n"
-            "while True:\n    with p.record('step'): i += 1\n    time.sleep(0.001)\n    print(i, flush=True)\n")
+    # A process that records is paused and resumed from outside, and killed: what was recorded is
+    # there.
+    code = (
+        "import sys, time; sys.path.insert(0, sys.argv[1]); import hloscope\np ="
+        " hloscope.profile(sys.argv[2], pjrt=False).start()\ni = 0\nwhile True:\n    with"
+        " p.record('step'): i += 1\n    time.sleep(0.001)\n    print(i, flush=True)\n"
+    )
     path = os.path.join(directory, "c.hsc")
-    child = subprocess.Popen([sys.executable, "-c", code, package, path], stdout=subprocess.PIPE, text=True)
+    child = subprocess.Popen(
+        [sys.executable, "-c", code, package, path], stdout=subprocess.PIPE, text=True
+    )
 
     def wait_for(steps):
         seen = 0
@@ -140,11 +218,19 @@ def main():
         return seen
 
     def command(*args):
-        return subprocess.run([hloscope_binary, "trace", "--pid", str(child.pid), *args], capture_output=True, text=True)
+        return subprocess.run(
+            [hloscope_binary, "trace", "--pid", str(child.pid), *args],
+            capture_output=True,
+            text=True,
+        )
 
     wait_for(50)
     paused = command("--pause")
-    check("paused from outside", paused.returncode == 0 and "1 recording" in paused.stderr, paused.stderr)
+    check(
+        "paused from outside",
+        paused.returncode == 0 and "1 recording" in paused.stderr,
+        paused.stderr,
+    )
     before = len(hloscope.open_capture(path).table("events"))
     steps = wait_for(150)
     after = len(hloscope.open_capture(path).table("events"))
@@ -155,8 +241,16 @@ def main():
     child.wait()
     last = len(hloscope.open_capture(path).table("events"))
     check("resumed, and readable after kill -9", last >= after + 50, (after, last))
-    gone = subprocess.run([hloscope_binary, "trace", "--pid", str(child.pid), "--pause"], capture_output=True, text=True)
-    check("a process that is not there is named", gone.returncode == 1 and str(child.pid) in gone.stderr, gone.stderr)
+    gone = subprocess.run(
+        [hloscope_binary, "trace", "--pid", str(child.pid), "--pause"],
+        capture_output=True,
+        text=True,
+    )
+    check(
+        "a process that is not there is named",
+        gone.returncode == 1 and str(child.pid) in gone.stderr,
+        gone.stderr,
+    )
     from_cpp(directory, os.path.dirname(package))
     print(f"1..{number}")
     subprocess.run(["rm", "-rf", directory])

@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
-"""hloscope.compare and its relatives, on programs of known relation: test_python_compare.py PYTHON-DIR ROOT"""
+"""hloscope.compare and its relatives, on programs of known relation: test_python_compare.py
+PYTHON-DIR ROOT"""
+
 import doctest
 import os
 import pathlib
@@ -23,13 +25,18 @@ def case(function):
 
 def near(number):
     """A program that adds a number to what it is given; all have the same shape."""
-    return f"HloModule m\nENTRY e {{\n  p = f32[8]{{0}} parameter(0)\n  c = f32[] constant({number})\n  b = f32[8]{{0}} broadcast(c), dimensions={{}}\n  ROOT r = f32[8]{{0}} add(p, b)\n}}\n"
+    return (
+        f"HloModule m\nENTRY e {{\n  p = f32[8]{{0}} parameter(0)\n  c = f32[] constant({number})\n"
+        "  b = f32[8]{0} broadcast(c), dimensions={}\n  ROOT r = f32[8]{0} add(p, b)\n}\n"
+    )
 
 
 @case
 def the_smaller_program_is_faster():
     comparison = hloscope.compare(LARGE, SMALL, rounds=6)
-    assert comparison.verdict == "faster" and comparison.high < 1 and "times faster" in str(comparison), comparison
+    assert (
+        comparison.verdict == "faster" and comparison.high < 1 and "times faster" in str(comparison)
+    ), comparison
     assert comparison.low <= comparison.ratio <= comparison.high
     assert hloscope.faster(SMALL, LARGE, rounds=6)
     claim = hloscope.faster(LARGE, SMALL, rounds=6)
@@ -55,7 +62,10 @@ def numbers_are_compared():
 
 @case
 def errors_are_raised_with_the_hint():
-    for wrong in (lambda: hloscope.compare(SMALL, ROOT / "nowhere.hlo", rounds=1), lambda: hloscope.passes(SMALL, device="gpu")):
+    for wrong in (
+        lambda: hloscope.compare(SMALL, ROOT / "nowhere.hlo", rounds=1),
+        lambda: hloscope.passes(SMALL, device="gpu"),
+    ):
         try:
             wrong()
         except hloscope.Error as error:
@@ -73,7 +83,9 @@ def passes_are_a_document():
 @case
 def a_report_shows_itself():
     report = hloscope.report(SMALL)
-    assert "<html" in report.html and report._repr_html_().startswith("<iframe srcdoc="), report.html[:100]
+    assert "<html" in report.html and report._repr_html_().startswith("<iframe srcdoc="), (
+        report.html[:100]
+    )
 
 
 @case
@@ -84,14 +96,37 @@ def the_examples_of_the_modules_hold():
 
 @case
 def pytest_says_why():
-    if subprocess.run([sys.executable, "-c", "import pytest"], capture_output=True, check=False).returncode:
+    if subprocess.run(
+        [sys.executable, "-c", "import pytest"], capture_output=True, check=False
+    ).returncode:
         return "no pytest"
     with tempfile.TemporaryDirectory() as folder:
         test = pathlib.Path(folder) / "test_claim.py"
-        test.write_text(f"import hloscope\ndef test_it():\n    assert hloscope.same_numbers({str(SMALL)!r}, {str(LARGE)!r})\n")
-        command = [sys.executable, "-m", "pytest", "-q", "-p", "hloscope.pytest_plugin", "--hloscope-device=cpu", str(test)]
-        done = subprocess.run(command, cwd=folder, env={**os.environ, "PYTHONPATH": sys.argv[1]}, capture_output=True, text=True, check=False)
-    assert done.returncode == 1 and "does not hold: outputs are" in done.stdout, done.stdout + done.stderr
+        test.write_text(
+            f"import hloscope\ndef test_it():\n    assert hloscope.same_numbers({str(SMALL)!r},"
+            f" {str(LARGE)!r})\n"
+        )
+        command = [
+            sys.executable,
+            "-m",
+            "pytest",
+            "-q",
+            "-p",
+            "hloscope.pytest_plugin",
+            "--hloscope-device=cpu",
+            str(test),
+        ]
+        done = subprocess.run(
+            command,
+            cwd=folder,
+            env={**os.environ, "PYTHONPATH": sys.argv[1]},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+    assert done.returncode == 1 and "does not hold: outputs are" in done.stdout, (
+        done.stdout + done.stderr
+    )
     return None
 
 
@@ -105,7 +140,10 @@ def main():
             print(f"ok {number} - {name}{f' # SKIP {skip}' if skip else ''}")
         except Exception as error:
             failed += 1
-            print(f"not ok {number} - {name}\n# " + f"{type(error).__name__}: {error}".replace("\n", "\n# "))
+            print(
+                f"not ok {number} - {name}\n# "
+                + f"{type(error).__name__}: {error}".replace("\n", "\n# ")
+            )
     return 1 if failed else 0
 
 

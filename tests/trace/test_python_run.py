@@ -1,4 +1,6 @@
-"""hloscope.run: results, fallback with its warning, programs that are no files, errors; with the standard library alone."""
+"""hloscope.run: results, fallback with its warning, programs that are no files, errors; with the
+standard library alone."""
+
 import os
 import sys
 import tempfile
@@ -31,7 +33,10 @@ class Lowered:
     """As jax.jit(f).lower(x) gives it."""
 
     def as_text(self):
-        return "module @m {\n  func.func public @main(%x: tensor<4xf32>) -> tensor<4xf32> {\n    %y = stablehlo.add %x, %x : tensor<4xf32>\n    return %y : tensor<4xf32>\n  }\n}\n"
+        return (
+            "module @m {\n  func.func public @main(%x: tensor<4xf32>) -> tensor<4xf32> {\n    %y ="
+            " stablehlo.add %x, %x : tensor<4xf32>\n    return %y : tensor<4xf32>\n  }\n}\n"
+        )
 
 
 def main():
@@ -39,29 +44,63 @@ def main():
     sys.path.insert(0, package)
     import hloscope
 
-    with tempfile.TemporaryDirectory(prefix="hsc-run-") as directory, warnings.catch_warnings(record=True) as caught:
+    with (
+        tempfile.TemporaryDirectory(prefix="hsc-run-") as directory,
+        warnings.catch_warnings(record=True) as caught,
+    ):
         warnings.simplefilter("always")
         path = os.path.join(directory, "m.hlo")
         with open(path, "w") as file:
             file.write(PROGRAM)
         plain = hloscope.run(path, device="cpu", runs=3)
-        check("a run that works says where and how fast", plain.device == "cpu" and plain.seconds > 0 and not plain.degraded and not caught, plain)
+        check(
+            "a run that works says where and how fast",
+            plain.device == "cpu" and plain.seconds > 0 and not plain.degraded and not caught,
+            plain,
+        )
         text = hloscope.run(PROGRAM, runs=1)
         lowered = hloscope.run(Lowered(), runs=1)
-        check("text, bytes and lowered programs run as files do",
-              text.outputs[0]["digest"] == lowered.outputs[0]["digest"] == hloscope.run(PROGRAM.encode(), runs=1).outputs[0]["digest"] == plain.outputs[0]["digest"], (text, lowered))
+        check(
+            "text, bytes and lowered programs run as files do",
+            text.outputs[0]["digest"]
+            == lowered.outputs[0]["digest"]
+            == hloscope.run(PROGRAM.encode(), runs=1).outputs[0]["digest"]
+            == plain.outputs[0]["digest"],
+            (text, lowered),
+        )
         hloscope.run(path, runs=1, save_outputs=os.path.join(directory, "out"), seed=3)
-        check("outputs are kept where they are wanted", os.path.getsize(os.path.join(directory, "out", "output_0.bin")) == 16)
+        check(
+            "outputs are kept where they are wanted",
+            os.path.getsize(os.path.join(directory, "out", "output_0.bin")) == 16,
+        )
         os.environ["HLOSCOPE_FAKE"] = "fail=Client_Compile:13:the compiler is tired"
         fallen = hloscope.run(path, device=fake, fallback=["./none.so", "cpu"])
-        check("a device that fails gives way to the next", (fallen.device, fallen.wanted, fallen.attempts) == ("cpu", fake, 3) and fallen.degraded, fallen)
-        check("a warning tells of it", [w.category for w in caught] == [hloscope.FallbackWarning] and "the compiler is tired" in str(caught[0].message), caught)
-        check("every attempt is in the document", [a["status"] for a in fallen.document["fallback"]["attempts"]] == ["INTERNAL", "NOT_FOUND", "ok"], fallen.document["fallback"])
+        check(
+            "a device that fails gives way to the next",
+            (fallen.device, fallen.wanted, fallen.attempts) == ("cpu", fake, 3) and fallen.degraded,
+            fallen,
+        )
+        check(
+            "a warning tells of it",
+            [w.category for w in caught] == [hloscope.FallbackWarning]
+            and "the compiler is tired" in str(caught[0].message),
+            caught,
+        )
+        check(
+            "every attempt is in the document",
+            [a["status"] for a in fallen.document["fallback"]["attempts"]]
+            == ["INTERNAL", "NOT_FOUND", "ok"],
+            fallen.document["fallback"],
+        )
         message = fails(path, device=fake, fallback="./none.so,./other.so")
         check("when nothing works the last error is raised", "./other.so" in message, message)
         del os.environ["HLOSCOPE_FAKE"]
         message = fails(PROGRAM.replace("add", "ad"), fallback=["reference"])
-        check("a malformed program is an error with its place", "did you mean" in message and ":4:" in message, message)
+        check(
+            "a malformed program is an error with its place",
+            "did you mean" in message and ":4:" in message,
+            message,
+        )
         message = fails(path, options={"xla_disable_hlo_passes": "fusion", "no_such_option": 1})
         check("an option that does not exist is named", "no_such_option" in message, message)
         os.environ["HLOSCOPE_PROGRAM"] = "/nonexistent/hloscope"

@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
-"""The tracer in front of plugins that misbehave, and where nothing can be written: the traced program ends as it does untraced.
+"""The tracer in front of plugins that misbehave, and where nothing can be written: the traced
+program ends as it does untraced.
 
 usage: test_trace_faults.py HLOSCOPE FAKE_PLUGIN PROGRAM.hlo      prints TAP
 """
+
 import json
 import os
 import shutil
@@ -22,7 +24,13 @@ def check(name, condition, detail=""):
 
 
 def run(*args, **variables):
-    return subprocess.run([hloscope, *args], capture_output=True, text=True, timeout=100, env=dict(os.environ, **variables))
+    return subprocess.run(
+        [hloscope, *args],
+        capture_output=True,
+        text=True,
+        timeout=100,
+        env=dict(os.environ, **variables),
+    )
 
 
 def events(capture):
@@ -34,27 +42,66 @@ with tempfile.TemporaryDirectory() as scratch:
 
     def traced(name, fake):
         capture = os.path.join(scratch, name + ".hsc")
-        return capture, run("trace", "-o", capture, "--no-summary", *ran, HLOSCOPE_FAKE=fake, HLOSCOPE_CACHE_DIR=os.path.join(scratch, name + ".cache"))
+        return capture, run(
+            "trace",
+            "-o",
+            capture,
+            "--no-summary",
+            *ran,
+            HLOSCOPE_FAKE=fake,
+            HLOSCOPE_CACHE_DIR=os.path.join(scratch, name + ".cache"),
+        )
 
     capture, done = traced("newer", "minor=200,table_bytes=3000")
     names = {e["name"] for e in events(capture)["rows"]}
-    check("a plugin newer than the tracer works, and is traced", done.returncode == 0 and json.loads(done.stdout)["devices"][0]["status"] == "ok" and {"compile", "execute"} <= names,
-          (done.stdout[-300:], done.stderr[-300:], names))
+    check(
+        "a plugin newer than the tracer works, and is traced",
+        done.returncode == 0
+        and json.loads(done.stdout)["devices"][0]["status"] == "ok"
+        and {"compile", "execute"} <= names,
+        (done.stdout[-300:], done.stderr[-300:], names),
+    )
     capture, done = traced("abort", "abort=LoadedExecutable_Execute")
     table = events(capture)
     opened = [e["name"] for e in table["rows"] if e["kind"] == "open span"]
-    check("a plugin that aborts: what it did is there, what it was doing is open", done.returncode == 1 and "signal 6" in done.stdout + done.stderr and opened == ["execute"]
-          and any(e["name"] == "compile" for e in table["rows"]) and any("did not end" in note for note in table["notes"]), (done.stdout[-300:], opened))
+    check(
+        "a plugin that aborts: what it did is there, what it was doing is open",
+        done.returncode == 1
+        and "signal 6" in done.stdout + done.stderr
+        and opened == ["execute"]
+        and any(e["name"] == "compile" for e in table["rows"])
+        and any("did not end" in note for note in table["notes"]),
+        (done.stdout[-300:], opened),
+    )
     capture, done = traced("fails", "fail=Client_Compile:3:not today")
     failed = [e for e in events(capture)["rows"] if e["name"] == "compile"]
-    check("an error is the caller's, and recorded", done.returncode != 0 and failed and "not today" in failed[0]["attributes"], (done.stdout[-300:], failed))
+    check(
+        "an error is the caller's, and recorded",
+        done.returncode != 0 and failed and "not today" in failed[0]["attributes"],
+        (done.stdout[-300:], failed),
+    )
     capture, done = traced("old", "minor=40,table_bytes=700")
-    check("a plugin with a short table is forwarded", done.returncode in (0, 1, 3) and "Segmentation" not in done.stderr, done.stderr[-300:])
+    check(
+        "a plugin with a short table is forwarded",
+        done.returncode in (0, 1, 3) and "Segmentation" not in done.stderr,
+        done.stderr[-300:],
+    )
     capture, done = traced("null", "null=Event_OnReady")
-    check("a plugin without what the tracer needs runs untraced, and that is reported", "untraced" in done.stderr or done.returncode == 0, done.stderr[-300:])
-    environment = {"LD_PRELOAD": os.path.join(os.path.dirname(hloscope), "libhloscope_pjrt_tracer.so"), "HLOSCOPE_OUTPUT_PATH": "/proc/no/such/place.hsc"}
+    check(
+        "a plugin without what the tracer needs runs untraced, and that is reported",
+        "untraced" in done.stderr or done.returncode == 0,
+        done.stderr[-300:],
+    )
+    environment = {
+        "LD_PRELOAD": os.path.join(os.path.dirname(hloscope), "libhloscope_pjrt_tracer.so"),
+        "HLOSCOPE_OUTPUT_PATH": "/proc/no/such/place.hsc",
+    }
     done = run("run", program, "--device", plugin, "--format=json", **environment)
-    check("where nothing can be written the program runs untraced", done.returncode == 0 and json.loads(done.stdout)["devices"][0]["status"] == "ok", (done.stdout[-200:], done.stderr[-300:]))
+    check(
+        "where nothing can be written the program runs untraced",
+        done.returncode == 0 and json.loads(done.stdout)["devices"][0]["status"] == "ok",
+        (done.stdout[-200:], done.stderr[-300:]),
+    )
 
 with tempfile.TemporaryDirectory() as scratch:
     # LD_PRELOAD is taken apart at spaces and colons.
@@ -64,11 +111,35 @@ with tempfile.TemporaryDirectory() as scratch:
         shutil.copy(os.path.join(build, name), place)
     capture = os.path.join(scratch, "space.hsc")
     before = set(os.listdir("/tmp"))
-    done = subprocess.run([os.path.join(place, "hloscope"), "trace", "-o", capture, "--no-summary", "--", hloscope, "run", program, "--device", plugin, "--format=json"],
-                          capture_output=True, text=True, timeout=100, env=dict(os.environ, HLOSCOPE_CACHE_DIR=os.path.join(scratch, "cache")))
+    done = subprocess.run(
+        [
+            os.path.join(place, "hloscope"),
+            "trace",
+            "-o",
+            capture,
+            "--no-summary",
+            "--",
+            hloscope,
+            "run",
+            program,
+            "--device",
+            plugin,
+            "--format=json",
+        ],
+        capture_output=True,
+        text=True,
+        timeout=100,
+        env=dict(os.environ, HLOSCOPE_CACHE_DIR=os.path.join(scratch, "cache")),
+    )
     names = {e["name"] for e in events(capture)["rows"]}
-    check("a library in a place with a space is preloaded", done.returncode == 0 and {"compile", "execute"} <= names, (done.stdout[-200:], done.stderr[-300:], names))
-    left = [name for name in set(os.listdir("/tmp")) - before if name.startswith("hloscope-preload")]
+    check(
+        "a library in a place with a space is preloaded",
+        done.returncode == 0 and {"compile", "execute"} <= names,
+        (done.stdout[-200:], done.stderr[-300:], names),
+    )
+    left = [
+        name for name in set(os.listdir("/tmp")) - before if name.startswith("hloscope-preload")
+    ]
     check("the link that it took is gone", not left, left)
 
 print(f"1..{len(results)}")

@@ -1,10 +1,13 @@
 #!/usr/bin/env python3
 """The functions of LLVM and LAPACK that hloscope asks for, from the tables that ask for them.
 
-    symbols.py wanted llvm|lapack TABLE       as arguments of a linker: -Wl,-u,NAME for each
-    symbols.py map OUTPUT llvm|lapack TABLE   as a version script that makes these public and nothing else
-    symbols.py empty OUTPUT                   a C file without content, for a library that consists of others' parts
+symbols.py wanted llvm|lapack TABLE       as arguments of a linker: -Wl,-u,NAME for each
+symbols.py map OUTPUT llvm|lapack TABLE   as a version script that makes these public and nothing
+                                          else
+symbols.py empty OUTPUT                   a C file without content, for a library that consists of
+                                          others' parts
 """
+
 import pathlib
 import re
 import sys
@@ -31,7 +34,9 @@ def main() -> int:
         print("\n".join(f"-Wl,-u,{name}" for name in names(*rest)))
     elif verb == "map":
         public = "".join(f"  {name};\n" for name in names(*rest[1:]))
-        pathlib.Path(rest[0]).write_text("{\n  global:\n" + public + "  local: *;\n};\n", encoding="utf-8")
+        pathlib.Path(rest[0]).write_text(
+            "{\n  global:\n" + public + "  local: *;\n};\n", encoding="utf-8"
+        )
     else:
         pathlib.Path(rest[0]).write_text("typedef int hsc_nothing;\n", encoding="utf-8")
     return 0

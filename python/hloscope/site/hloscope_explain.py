@@ -1,8 +1,11 @@
-"""Why JAX traced a function again, in its own words, for the ledger of compilations (`hloscope tables CAPTURE recompiles`).
+"""Why JAX traced a function again, in its own words, for the ledger of compilations (`hloscope
+tables CAPTURE recompiles`).
 
-JAX says so when jax_explain_cache_misses is on, through its loggers. It is turned on here; what it says is recorded beside the compilations, and goes no further
-where the program did not ask for it. Explaining costs time on misses only, which are followed by a trace and a compilation.
+JAX says so when jax_explain_cache_misses is on, through its loggers. It is turned on here; what it
+says is recorded beside the compilations, and goes no further where the program did not ask for it.
+Explaining costs time on misses only, which are followed by a trace and a compilation.
 """
+
 import ctypes
 import logging
 import os
@@ -13,22 +16,49 @@ from hloscope_inject import Finder, guarded
 
 MISS = "TRACING CACHE MISS"
 NEW = "a function that it has not seen"  # src/views/view_runs.c knows these words
-CACHE = ("PERSISTENT COMPILATION CACHE", "Persistent compilation cache", "persistent cache entry", "persistent compilation cache")
-LOGGERS = ("jax._src.interpreters.partial_eval", "jax._src.pjit", "jax._src.linear_util", "jax._src.compiler", "jax._src.compilation_cache")
+CACHE = (
+    "PERSISTENT COMPILATION CACHE",
+    "Persistent compilation cache",
+    "persistent cache entry",
+    "persistent compilation cache",
+)
+LOGGERS = (
+    "jax._src.interpreters.partial_eval",
+    "jax._src.pjit",
+    "jax._src.linear_util",
+    "jax._src.compiler",
+    "jax._src.compilation_cache",
+)
 
 
 def reason(text):
     """(function, why) of one explanation; JAX's own words, on one line."""
-    function = re.search(r"^\s*for (\S+)", text, re.M) or re.search(r"never seen function:\s*(\S+) id=", text)
+    function = re.search(r"^\s*for (\S+)", text, re.M) or re.search(
+        r"never seen function:\s*(\S+) id=", text
+    )
     if not function:
         return "", ""
     if "never seen function" in text:
         again = "defined on the same line" in text
-        return function[1], "a function object that JAX has not seen, defined on the same line as an earlier one (made anew each time?)" if again else NEW
+        return (
+            function[1],
+            (
+                "a function object that JAX has not seen, defined on the same line as an earlier"
+                " one (made anew each time?)"
+                if again
+                else NEW
+            ),
+        )
     told = [line.strip() for line in text.splitlines()]
-    points = [re.sub(r"\s*https?://\S+", "", line[1:].strip()).rstrip(".") for line in told if line.startswith("*")]
-    if not points:   # older versions explain in sentences
-        after = [line for line in told if line and not line.startswith((MISS, "for ", "all previously"))]
+    points = [
+        re.sub(r"\s*https?://\S+", "", line[1:].strip()).rstrip(".")
+        for line in told
+        if line.startswith("*")
+    ]
+    if not points:  # older versions explain in sentences
+        after = [
+            line for line in told if line and not line.startswith((MISS, "for ", "all previously"))
+        ]
         points = after[:3]
     return function[1], "; ".join(points)[:400]
 
@@ -55,14 +85,19 @@ class Listener(logging.Filter):
 
 def module_name(name):
     """As JAX names the module of a function: <lambda> is jit__lambda."""
-    return ("jit_" + "".join(c if c.isalnum() or c in "_.-" else "_" for c in str(name))).rstrip("_")
+    return ("jit_" + "".join(c if c.isalnum() or c in "_.-" else "_" for c in str(name))).rstrip(
+        "_"
+    )
 
 
 def listen(module):
     lib = ctypes.CDLL(None)
     if not hasattr(lib, "hsc_tracer_host_explain") or not hasattr(module, "config"):
         return
-    lib.hsc_tracer_host_explain.argtypes, lib.hsc_tracer_host_explain.restype = [ctypes.c_char_p, ctypes.c_char_p], None
+    lib.hsc_tracer_host_explain.argtypes, lib.hsc_tracer_host_explain.restype = (
+        [ctypes.c_char_p, ctypes.c_char_p],
+        None,
+    )
     asked_for = bool(getattr(module.config, "jax_explain_cache_misses", False))
     listener = Listener(lib, asked_for)
     for name in LOGGERS:

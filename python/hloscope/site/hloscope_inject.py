@@ -1,4 +1,6 @@
-"""What the hooks of `hloscope profile -- COMMAND` and `hloscope trace -- COMMAND` share: finding modules as they are imported, and never stopping the program."""
+"""What the hooks of `hloscope profile -- COMMAND` and `hloscope trace -- COMMAND` share: finding
+modules as they are imported, and never stopping the program."""
+
 import importlib.machinery
 import os
 import sys
@@ -31,7 +33,11 @@ class Finder:
 
     def find_spec(self, name, path=None, target=None):
         # the first finder that is asked looks on behalf of all
-        watches = [finder.watched.pop(name) for finder in sys.meta_path if isinstance(finder, Finder) and name in finder.watched]
+        watches = [
+            finder.watched.pop(name)
+            for finder in sys.meta_path
+            if isinstance(finder, Finder) and name in finder.watched
+        ]
         if not watches:
             return None
         spec = importlib.machinery.PathFinder.find_spec(name, path, target)
@@ -49,7 +55,8 @@ class Finder:
 
 
 def watch_backends(module, made):
-    """Calls `made(backends)` when JAX has made its backends, so that the program's own configuration stays in effect."""
+    """Calls `made(backends)` when JAX has made its backends, so that the program's own
+    configuration stays in effect."""
     original = module.backends
 
     def backends(*args, **keywords):
@@ -81,7 +88,8 @@ _at_death = []
 
 
 def at_death(function):
-    """Calls `function` when the process dies by _exit or a signal; the preloaded tracer sees to it (src/pjrt/tracer_death.h)."""
+    """Calls `function` when the process dies by _exit or a signal; the preloaded tracer sees to it
+    (src/pjrt/tracer_death.h)."""
     import ctypes
 
     library = ctypes.CDLL(None)

@@ -1,9 +1,12 @@
-"""Names of PyTorch's modules in the programs that PyTorch/XLA makes, for `hloscope profile -- python train.py`: NN[model]/Linear[layer1]/aten__addmm.
+"""Names of PyTorch's modules in the programs that PyTorch/XLA makes, for `hloscope profile --
+python train.py`: NN[model]/Linear[layer1]/aten__addmm.
 
-PyTorch/XLA puts the scope that is open when an operation is recorded in front of the operation's name (with XLA_HLO_DEBUG=1, which the profile sets). The call of a
-module opens one: its class, and in brackets what its parent, or for the outermost one the caller, calls it. Modules that are traced by a compiler of PyTorch are
-left alone.
+PyTorch/XLA puts the scope that is open when an operation is recorded in front of the operation's
+name (with XLA_HLO_DEBUG=1, which the profile sets). The call of a module opens one: its class, and
+in brackets what its parent, or for the outermost one the caller, calls it. Modules that are traced
+by a compiler of PyTorch are left alone.
 """
+
 import sys
 
 from hloscope_inject import Finder, guarded
@@ -16,7 +19,10 @@ def _name_in_caller(module):
         if frame is None:
             break
         if "torch/nn/modules" not in frame.f_code.co_filename:
-            for names in (frame.f_locals, frame.f_globals if frame.f_code.co_name == "<module>" else {}):
+            for names in (
+                frame.f_locals,
+                frame.f_globals if frame.f_code.co_name == "<module>" else {},
+            ):
                 for name, value in list(names.items()):
                     if value is module and name != "self" and not name.startswith("_"):
                         return name
@@ -33,8 +39,8 @@ def watch(torch_xla):
     if pusher is None:
         return
     call = torch.nn.Module.__call__
-    outer = []     # modules whose calls are open
-    roots = {}     # id of an outermost module -> its name
+    outer = []  # modules whose calls are open
+    roots = {}  # id of an outermost module -> its name
     is_compiling = getattr(torch.compiler, "is_compiling", lambda: False)
 
     def named(module):

@@ -1,9 +1,13 @@
-"""XLA:CPU inside jaxlib is no plugin: what `hloscope trace` records of it is taken here, in an unmodified program.
+"""XLA:CPU inside jaxlib is no plugin: what `hloscope trace` records of it is taken here, in an
+unmodified program.
 
-Calls of jitted functions: their vectorcall pointers go through the tracer's library, which notes the time (src/pjrt/tracer_host.c). Compilations: the
-function that compiles is wrapped; the program is kept as for plugins. Operators: a session of jaxlib's profiler from the making of the backends on, for
-HLOSCOPE_XLA_CPU_CALLS calls or HLOSCOPE_XLA_CPU_SECONDS seconds; after it only compilations get one. The program's own profiles have the right of way.
+Calls of jitted functions: their vectorcall pointers go through the tracer's library, which notes
+the time (src/pjrt/tracer_host.c). Compilations: the function that compiles is wrapped; the program
+is kept as for plugins. Operators: a session of jaxlib's profiler from the making of the backends
+on, for HLOSCOPE_XLA_CPU_CALLS calls or HLOSCOPE_XLA_CPU_SECONDS seconds; after it only compilations
+get one. The program's own profiles have the right of way.
 """
+
 import atexit
 import ctypes
 import io
@@ -13,9 +17,20 @@ import threading
 import time
 
 from hloscope_explain import module_name
-from hloscope_inject import Finder, at_death, complain, guarded, jax_extension, jax_profiler, watch_backends, write_whole
+from hloscope_inject import (
+    Finder,
+    at_death,
+    complain,
+    guarded,
+    jax_extension,
+    jax_profiler,
+    watch_backends,
+    write_whole,
+)
 
-EXECUTES = "call_impl_cache_miss"  # the name of what JAX calls when an operation is executed by itself
+EXECUTES = (  # the name of what JAX calls when an operation is executed by itself
+    "call_impl_cache_miss"
+)
 
 
 def library():
@@ -25,20 +40,36 @@ def library():
         return None
     lib.hsc_tracer_host_open.restype = ctypes.c_bool
     lib.hsc_tracer_host_open.argtypes = [ctypes.c_int64, ctypes.c_void_p]
-    lib.hsc_tracer_host_watch.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_char_p, ctypes.c_bool]
-    lib.hsc_tracer_host_watch.restype = lib.hsc_tracer_host_no_limit.restype = lib.hsc_tracer_host_session.restype = lib.hsc_tracer_host_compile_end.restype = None
+    lib.hsc_tracer_host_watch.argtypes = [
+        ctypes.c_void_p,
+        ctypes.c_void_p,
+        ctypes.c_char_p,
+        ctypes.c_bool,
+    ]
+    lib.hsc_tracer_host_watch.restype = lib.hsc_tracer_host_no_limit.restype = (
+        lib.hsc_tracer_host_session.restype
+    ) = lib.hsc_tracer_host_compile_end.restype = None
     lib.hsc_tracer_host_compile_begin.restype = ctypes.c_uint64
-    lib.hsc_tracer_host_compile_begin.argtypes = [ctypes.c_char_p, ctypes.c_char_p, ctypes.c_size_t, ctypes.c_char_p, ctypes.c_size_t]
+    lib.hsc_tracer_host_compile_begin.argtypes = [
+        ctypes.c_char_p,
+        ctypes.c_char_p,
+        ctypes.c_size_t,
+        ctypes.c_char_p,
+        ctypes.c_size_t,
+    ]
     lib.hsc_tracer_host_compile_end.argtypes = [ctypes.c_uint64, ctypes.c_char_p, ctypes.c_char_p]
     lib.hsc_tracer_host_session.argtypes = [ctypes.c_char_p, ctypes.c_int64]
     return lib
 
 
 def vectorcall_place(function_type):
-    """Where objects of the type keep their vectorcall pointer (tp_vectorcall_offset); 0 = not known for this Python."""
+    """Where objects of the type keep their vectorcall pointer (tp_vectorcall_offset); 0 = not known
+    for this Python."""
     head = object.__basicsize__ + 8  # PyVarObject
     word = lambda at: ctypes.c_ssize_t.from_address(id(function_type) + at).value  # noqa: E731
-    if word(head + 8) != function_type.__basicsize__:  # tp_basicsize is not where it should be: another layout
+    if (
+        word(head + 8) != function_type.__basicsize__
+    ):  # tp_basicsize is not where it should be: another layout
         return 0
     place = word(head + 32)
     return place if head - 8 <= place <= function_type.__basicsize__ - 8 else 0
@@ -49,11 +80,23 @@ class Profiler:
 
     def __init__(self, lib, directory):
         self.lib, self.directory, self.lock = lib, directory, threading.RLock()
-        self.session, self.pid, self.files, self.real, self.told, self.yielded = None, os.getpid(), 0, None, False, False
+        self.session, self.pid, self.files, self.real, self.told, self.yielded = (
+            None,
+            os.getpid(),
+            0,
+            None,
+            False,
+            False,
+        )
 
     def start(self):
         with self.lock:
-            if self.session is not None or self.yielded or self.pid != os.getpid() or os.environ.get("HLOSCOPE_PROFILE_PATH"):
+            if (
+                self.session is not None
+                or self.yielded
+                or self.pid != os.getpid()
+                or os.environ.get("HLOSCOPE_PROFILE_PATH")
+            ):
                 return False  # under `hloscope profile` its own session has the operators
             _profiler = jax_profiler()
             if tpu_without_client():
@@ -79,7 +122,8 @@ class Profiler:
                 write_whole(os.path.join(self.directory, "profiles", self.file), session.stop())
 
     def forget(self):
-        """In the child of a fork: the session is the parent's, and ending it here would wait for threads that are not there."""
+        """In the child of a fork: the session is the parent's, and ending it here would wait for
+        threads that are not there."""
         if self.session is not None:
             ctypes.pythonapi.Py_IncRef(ctypes.py_object(self.session))
         self.session, self.lock = None, threading.RLock()
@@ -106,10 +150,15 @@ class Watch:
                 if self.place is None:
                     self.place = place_of(type(made))
                     if not self.place:
-                        complain("calls of jitted functions are not timed: this Python keeps functions otherwise")
+                        complain(
+                            "calls of jitted functions are not timed: this Python keeps functions"
+                            " otherwise"
+                        )
                 if self.place:
                     executes = getattr(cache_miss, "__name__", "") == EXECUTES
-                    watch_function(id(made), id(made) + self.place, module_name(name).encode(), executes)
+                    watch_function(
+                        id(made), id(made) + self.place, module_name(name).encode(), executes
+                    )
             except Exception as error:
                 complain(f"a function is not watched: {error}")
             return made
@@ -125,7 +174,8 @@ class Watch:
 
         default = bridge._default_backend
         if "cpu" not in backends or (default is not None and default is not backends["cpu"]):
-            self.cpu = False  # a plugin's calls are recorded at its table; XLA:CPU beside it would be counted twice
+            # a plugin's calls are recorded at its table; XLA:CPU beside it would be counted twice
+            self.cpu = False
             if self.of_profile and self.profiler.start():
                 self.runs_profiled = True
                 atexit.register(guarded(self.end))
@@ -161,7 +211,12 @@ class Watch:
                 continue
             self.place = self.place if self.place is not None else vectorcall_place(kind)
             if self.place:
-                self.lib.hsc_tracer_host_watch(id(made), id(made) + self.place, module_name(getattr(made, "__name__", "function")).encode(), False)
+                self.lib.hsc_tracer_host_watch(
+                    id(made),
+                    id(made) + self.place,
+                    module_name(getattr(made, "__name__", "function")).encode(),
+                    False,
+                )
         self.watch_compiler(sys.modules["jax._src.compiler"])
         self.yield_to_others(jax_profiler())
         self.backends_made(bridge._backends)
@@ -178,7 +233,11 @@ class Watch:
     # ---- compilations ----
 
     def watch_compiler(self, module):
-        name_of_it = "backend_compile_and_load" if hasattr(module, "backend_compile_and_load") else "backend_compile"  # before 0.6
+        name_of_it = (
+            "backend_compile_and_load"
+            if hasattr(module, "backend_compile_and_load")
+            else "backend_compile"
+        )  # before 0.6
         compile_and_load = getattr(module, name_of_it)
 
         def backend_compile_and_load(backend, program, *rest, **keywords):
@@ -191,7 +250,9 @@ class Watch:
                 code = program_bytes(program)
                 own = not self.runs_profiled and self.profiler.start()
                 options = options_bytes((*rest, *keywords.values()))
-                span = self.lib.hsc_tracer_host_compile_begin(b"mlir", code, len(code), options, len(options or b""))
+                span = self.lib.hsc_tracer_host_compile_begin(
+                    b"mlir", code, len(code), options, len(options or b"")
+                )
             except Exception as error:
                 complain(f"a compilation is not recorded: {type(error).__name__}: {error}")
             failure = None
@@ -202,7 +263,9 @@ class Watch:
                 raise
             finally:
                 if span:
-                    self.lib.hsc_tracer_host_compile_end(span, name.encode(), failure.encode() if failure else None)
+                    self.lib.hsc_tracer_host_compile_end(
+                        span, name.encode(), failure.encode() if failure else None
+                    )
                 if own:
                     guarded(self.profiler.stop)()
 
@@ -251,7 +314,8 @@ class Watch:
 
 
 def tpu_without_client():
-    """libtpu's profiler, which every session starts as well once libtpu is loaded, ends the process where no TPU was opened (compiling ahead of time)."""
+    """libtpu's profiler, which every session starts as well once libtpu is loaded, ends the process
+    where no TPU was opened (compiling ahead of time)."""
     try:
         from jax._src import xla_bridge
         from jax._src import lib
@@ -262,21 +326,29 @@ def tpu_without_client():
 
 
 def options_bytes(arguments):
-    """Those of the arguments that are compile options, as plugins get them; None where there are none."""
+    """Those of the arguments that are compile options, as plugins get them; None where there are
+    none."""
     options = next((a for a in arguments if hasattr(a, "SerializeAsString")), None)
     return options.SerializeAsString() if options is not None else None
 
 
 def program_bytes(module):
-    """The program as plugins get it: a portable artifact, or text where a dialect has no portable form."""
+    """The program as plugins get it: a portable artifact, or text where a dialect has no portable
+    form."""
     try:
         from jaxlib.mlir.dialects import stablehlo
 
         copy = io.BytesIO()
-        module.operation.write_bytecode(copy)  # a copy, because the making of an artifact changes its module
-        if b"sdy" in copy.getvalue():  # a dialect that has no portable form: asking for one prints an error
+        module.operation.write_bytecode(
+            copy
+        )  # a copy, because the making of an artifact changes its module
+        if (
+            b"sdy" in copy.getvalue()
+        ):  # a dialect that has no portable form: asking for one prints an error
             return str(module).encode()
-        return stablehlo.serialize_portable_artifact_str(copy.getvalue(), stablehlo.get_current_version())
+        return stablehlo.serialize_portable_artifact_str(
+            copy.getvalue(), stablehlo.get_current_version()
+        )
     except Exception:
         return str(module).encode()
 
@@ -303,13 +375,20 @@ def install(of_profile=False):
 
     def functions(module):
         watch.watch_functions(jax_extension(module), module)
-        if jax_profiler().__name__ != "jaxlib._profiler":  # it is here already, and nobody imports it by itself
+        if (
+            jax_profiler().__name__ != "jaxlib._profiler"
+        ):  # it is here already, and nobody imports it by itself
             watch.yield_to_others(jax_profiler())
 
-    sys.meta_path.insert(0, Finder({
-        "jax._src.lib": functions,
-        "jax._src.xla_bridge": lambda module: watch_backends(module, watch.backends_made),
-        "jax._src.compiler": watch.watch_compiler,
-        "jaxlib._profiler": watch.yield_to_others,
-    }))
+    sys.meta_path.insert(
+        0,
+        Finder(
+            {
+                "jax._src.lib": functions,
+                "jax._src.xla_bridge": lambda module: watch_backends(module, watch.backends_made),
+                "jax._src.compiler": watch.watch_compiler,
+                "jaxlib._profiler": watch.yield_to_others,
+            }
+        ),
+    )
     return watch

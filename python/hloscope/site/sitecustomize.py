@@ -1,13 +1,24 @@
-"""What `hloscope profile -- COMMAND` and `hloscope trace -- COMMAND` put first on PYTHONPATH, for programs that nobody changed.
+"""What `hloscope profile -- COMMAND` and `hloscope trace -- COMMAND` put first on PYTHONPATH, for
+programs that nobody changed.
 
-profile: an unmodified JAX program under JAX's own profiler. A session starts when JAX has made its backends, and ends at the end of the program, after
-HLOSCOPE_PROFILE_MS milliseconds, or after HLOSCOPE_PROFILE_STEPS steps (jax.profiler.StepTraceAnnotation). The XSpace goes to
+profile: an unmodified JAX program under JAX's own profiler. A session starts when JAX has made its
+backends, and ends at the end of the program, after HLOSCOPE_PROFILE_MS milliseconds, or after
+HLOSCOPE_PROFILE_STEPS steps (jax.profiler.StepTraceAnnotation). The XSpace goes to
 HLOSCOPE_PROFILE_PATH/PID.xplane.pb. trace: hloscope_xla_cpu.py.
 """
+
 import os
 import sys
 
-from hloscope_inject import Finder, at_death, chain, guarded, jax_profiler, watch_backends, write_whole
+from hloscope_inject import (
+    Finder,
+    at_death,
+    chain,
+    guarded,
+    jax_profiler,
+    watch_backends,
+    write_whole,
+)
 
 
 class Session:
@@ -77,10 +88,20 @@ def install():
     session = Session(directory)
 
     def backends(module):
-        os.environ["HLOSCOPE_PROFILE_BY"] = "jax"  # the plugin's profiler is asked by JAX's, not by our tracer
+        os.environ["HLOSCOPE_PROFILE_BY"] = (
+            "jax"  # the plugin's profiler is asked by JAX's, not by our tracer
+        )
         watch_backends(module, session.start)
 
-    sys.meta_path.insert(0, Finder({"jax._src.xla_bridge": backends, "jax._src.profiler": lambda module: watch_steps(module, session)}))
+    sys.meta_path.insert(
+        0,
+        Finder(
+            {
+                "jax._src.xla_bridge": backends,
+                "jax._src.profiler": lambda module: watch_steps(module, session),
+            }
+        ),
+    )
 
 
 guarded(install)()

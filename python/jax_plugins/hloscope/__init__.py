@@ -1,8 +1,11 @@
-"""The built-in device for JAX: JAX_PLATFORMS=hloscope, or jax.config.update("jax_platforms", "hloscope") before the first device is asked for.
+"""The built-in device for JAX: JAX_PLATFORMS=hloscope, or jax.config.update("jax_platforms",
+"hloscope") before the first device is asked for.
 
-JAX calls initialize() of every package in the namespace jax_plugins, also in programs that never heard of hloscope. Those must see nothing of it: no
-platform beside theirs, no warning, no change of JAX's functions. So nothing is registered unless the platforms that JAX is told to use name ours.
+JAX calls initialize() of every package in the namespace jax_plugins, also in programs that never
+heard of hloscope. Those must see nothing of it: no platform beside theirs, no warning, no change of
+JAX's functions. So nothing is registered unless the platforms that JAX is told to use name ours.
 """
+
 import os
 
 import hloscope
@@ -25,15 +28,24 @@ def _wanted():
 
 
 def _warn_where_nothing_records():
-    """HLOSCOPE_OUTPUT_PATH records where hloscope is installed in this Python, or where the tracer is loaded."""
+    """HLOSCOPE_OUTPUT_PATH records where hloscope is installed in this Python, or where the tracer
+    is loaded."""
     import ctypes
     import sys
     import warnings
 
-    by_profile = "hloscope.tracing" in sys.modules   # which sets the variable for the tracer
-    if os.environ.get("HLOSCOPE_OUTPUT_PATH") and not by_profile and not hasattr(ctypes.CDLL(None), "hsc_tracer_wrap_library"):
-        warnings.warn("HLOSCOPE_OUTPUT_PATH is set, but nothing is recorded: hloscope is on the path of this Python and not installed in it. "
-                      "Run the program under `hloscope trace`, or install the package (pip install ./python).", stacklevel=3)
+    by_profile = "hloscope.tracing" in sys.modules  # which sets the variable for the tracer
+    if (
+        os.environ.get("HLOSCOPE_OUTPUT_PATH")
+        and not by_profile
+        and not hasattr(ctypes.CDLL(None), "hsc_tracer_wrap_library")
+    ):
+        warnings.warn(
+            "HLOSCOPE_OUTPUT_PATH is set, but nothing is recorded: hloscope is on the path of this"
+            " Python and not installed in it. Run the program under `hloscope trace`, or install"
+            " the package (pip install ./python).",
+            stacklevel=3,
+        )
 
 
 def initialize():
@@ -58,11 +70,14 @@ def initialize():
 
 
 def _pass_device_count(xla_bridge):
-    """jax.config's jax_num_cpu_devices says how many devices a processor is: ours is one too. JAX reads it when it makes the client."""
+    """jax.config's jax_num_cpu_devices says how many devices a processor is: ours is one too. JAX
+    reads it when it makes the client."""
     try:
         others = xla_bridge._options_from_jax_configs
         wanted = xla_bridge.num_cpu_devices
-    except AttributeError:  # a JAX that keeps it elsewhere: HLOSCOPE_DEVICE_COUNT and XLA_FLAGS are left
+    except (
+        AttributeError
+    ):  # a JAX that keeps it elsewhere: HLOSCOPE_DEVICE_COUNT and XLA_FLAGS are left
         return
     if hasattr(others, "hloscope"):
         return
@@ -78,7 +93,8 @@ def _pass_device_count(xla_bridge):
 
 
 def _list_replicas():
-    """JAX 0.12 names the groups of a collective by axes of a mesh, where the device wants them listed; JAX does that too, when it is told."""
+    """JAX 0.12 names the groups of a collective by axes of a mesh, where the device wants them
+    listed; JAX does that too, when it is told."""
     import jax
 
     try:
@@ -103,5 +119,8 @@ def _allow_donation():
 
         if "hloscope" not in mlir._platforms_with_donation:
             mlir._platforms_with_donation.append("hloscope")
-    except (ImportError, AttributeError):  # a JAX that keeps it elsewhere: donated arguments are copied
+    except (
+        ImportError,
+        AttributeError,
+    ):  # a JAX that keeps it elsewhere: donated arguments are copied
         pass

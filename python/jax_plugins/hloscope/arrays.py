@@ -1,4 +1,5 @@
-"""Arrays of the device for others in the same process: DLPack. The device's memory is the host's, so nothing is copied."""
+"""Arrays of the device for others in the same process: DLPack. The device's memory is the host's,
+so nothing is copied."""
 
 
 def install(platform):
@@ -6,7 +7,10 @@ def install(platform):
         from jax._src.array import ArrayImpl
 
         to_others, device_of = ArrayImpl.__dlpack__, ArrayImpl.__dlpack_device__
-    except (ImportError, AttributeError):  # a JAX whose arrays are made otherwise: numpy.asarray(x) copies
+    except (
+        ImportError,
+        AttributeError,
+    ):  # a JAX whose arrays are made otherwise: numpy.asarray(x) copies
         return
     if getattr(to_others, "knows_hloscope", False):
         return
@@ -15,7 +19,10 @@ def install(platform):
         if self.platform() != platform:
             return to_others(self, **options)
         if len(self.sharding.device_set) > 1:
-            raise BufferError(f"to_dlpack can only pack an array of one device, and this one has {len(self.sharding.device_set)}")
+            raise BufferError(
+                "to_dlpack can only pack an array of one device, and this one has"
+                f" {len(self.sharding.device_set)}"
+            )
         return _as_cpu_array(self).__dlpack__(**options)
 
     def __dlpack_device__(self):
@@ -30,7 +37,8 @@ def install(platform):
 
 
 def _as_cpu_array(array):
-    """An array over the same memory that can be handed on: JAX's own on CPUs, where there is that platform, else NumPy's."""
+    """An array over the same memory that can be handed on: JAX's own on CPUs, where there is that
+    platform, else NumPy's."""
     import jax
 
     view = _view(array)

@@ -1,8 +1,11 @@
-"""Functions of Python that a program on the device calls back: debug_print, debug_callback, pure_callback, io_callback.
+"""Functions of Python that a program on the device calls back: debug_print, debug_callback,
+pure_callback, io_callback.
 
-JAX emits callbacks in one function, for the platforms that it knows. Here it learns of one more: the program gets a custom call with the number of the
-function, and the device calls `_dispatch`, on the thread that executes the program (JAX has let go of Python's lock there).
+JAX emits callbacks in one function, for the platforms that it knows. Here it learns of one more:
+the program gets a custom call with the number of the function, and the device calls `_dispatch`, on
+the thread that executes the program (JAX has let go of Python's lock there).
 """
+
 import ctypes
 import itertools
 import os
@@ -12,17 +15,30 @@ import weakref
 from . import lowering
 
 _functions = {}
-# Numbers of this process alone: a program from a cache of compiled programs must not find another's function.
+# Numbers of this process alone: a program from a cache of compiled programs must not find another's
+# function.
 _numbers = itertools.count(int.from_bytes(os.urandom(7), "little") << 6)
 _dispatch_pointer = None  # kept alive
 
 
 class _Array(ctypes.Structure):
-    _fields_ = [("type", ctypes.c_int32), ("rank", ctypes.c_int32), ("dims", ctypes.POINTER(ctypes.c_int64)), ("data", ctypes.c_void_p)]
+    _fields_ = [
+        ("type", ctypes.c_int32),
+        ("rank", ctypes.c_int32),
+        ("dims", ctypes.POINTER(ctypes.c_int64)),
+        ("data", ctypes.c_void_p),
+    ]
 
 
 _Function = ctypes.CFUNCTYPE(
-    ctypes.c_int32, ctypes.c_uint64, ctypes.c_int32, ctypes.POINTER(_Array), ctypes.c_int32, ctypes.POINTER(_Array), ctypes.c_void_p, ctypes.c_size_t
+    ctypes.c_int32,
+    ctypes.c_uint64,
+    ctypes.c_int32,
+    ctypes.POINTER(_Array),
+    ctypes.c_int32,
+    ctypes.POINTER(_Array),
+    ctypes.c_void_p,
+    ctypes.c_size_t,
 )
 
 
@@ -60,12 +76,20 @@ def _dispatch(number, operand_count, operands, result_count, results, message, m
     try:
         entry = _functions.get(number)
         if entry is None:
-            raise RuntimeError(f"function {number} of this process is gone, or the program was compiled in another process")
+            raise RuntimeError(
+                f"function {number} of this process is gone, or the program was compiled in another"
+                " process"
+            )
         if entry.aliases is not None:
             _call_on_buffers(entry, operand_count, operands, result_count, results)
             return 0
         # The shapes as they come: a partitioned callback gets the device's parts.
-        arguments = [_memory(operands[i], tuple(operands[i].dims[: operands[i].rank]), entry.operands[i][1]).copy() for i in range(operand_count)]
+        arguments = [
+            _memory(
+                operands[i], tuple(operands[i].dims[: operands[i].rank]), entry.operands[i][1]
+            ).copy()
+            for i in range(operand_count)
+        ]
         values = entry.function(*arguments)
         for i in range(result_count):
             to = _memory(results[i], *entry.results[i])
@@ -73,7 +97,9 @@ def _dispatch(number, operand_count, operands, result_count, results, message, m
                 to[...] = values[i]
         return 0
     except BaseException:
-        text = ("error calling back into Python: " + traceback.format_exc()).encode("utf-8", "replace")
+        text = ("error calling back into Python: " + traceback.format_exc()).encode(
+            "utf-8", "replace"
+        )
         size = min(len(text), message_bytes - 1)
         ctypes.memmove(message, text[len(text) - size :], size)
         ctypes.memset(message + size, 0, 1)
@@ -91,7 +117,9 @@ def install(library):
     _install_buffer_callbacks()
     original = jax_callback.emit_python_callback
 
-    def emit_python_callback(ctx, callback, token, operands, operand_avals, result_avals, **options):
+    def emit_python_callback(
+        ctx, callback, token, operands, operand_avals, result_avals, **options
+    ):
         if lowering.PLATFORM not in ctx.module_context.platforms:
             return original(ctx, callback, token, operands, operand_avals, result_avals, **options)
         return _emit(ctx, callback, token, operands, operand_avals, result_avals, **options)
@@ -104,7 +132,7 @@ def install(library):
         public.emit_python_callback = emit_python_callback
 
 
-# ---- jax.experimental.buffer_callback: functions that get the device's memory itself -------------------------------------------------
+# ---- jax.experimental.buffer_callback: functions that get the device's memory itself -------------
 
 
 class _Buffer:
@@ -112,7 +140,12 @@ class _Buffer:
 
     def __init__(self, array, writeable):
         self._array = array
-        self.shape, self.dtype, self.ndim, self.writeable = array.shape, array.dtype, array.ndim, writeable
+        self.shape, self.dtype, self.ndim, self.writeable = (
+            array.shape,
+            array.dtype,
+            array.ndim,
+            writeable,
+        )
 
     def __array__(self, dtype=None, copy=None):
         array = self._array if self.writeable else self._read_only()
@@ -157,7 +190,9 @@ def _call_on_buffers(entry, operand_count, operands, result_count, results):
     for operand, result in entry.aliases.items():
         outputs[result][...] = inputs[operand]
         inputs[operand] = outputs[result]
-    entry.function(_Context(), *[_Buffer(a, False) for a in inputs], *[_Buffer(a, True) for a in outputs])
+    entry.function(
+        _Context(), *[_Buffer(a, False) for a in inputs], *[_Buffer(a, True) for a in outputs]
+    )
 
 
 def _install_buffer_callbacks():
@@ -176,7 +211,10 @@ def _install_buffer_callbacks():
         def function(context, *buffers):
             ins, outs = util.split_list(buffers, [in_tree.num_leaves])
             positional, named = tree_util.tree_unflatten(in_tree, ins)
-            if callback(context, tree_util.tree_unflatten(out_tree, outs), *positional, **named) is not None:
+            if (
+                callback(context, tree_util.tree_unflatten(out_tree, outs), *positional, **named)
+                is not None
+            ):
                 raise ValueError("buffer_callback callback must not return any values.")
 
         avals = [a for a in ctx.avals_in if a is not core.abstract_token]
@@ -185,7 +223,9 @@ def _install_buffer_callbacks():
 
     # Into JAX's table: the function that does it wants the platform to be known already.
     entry = getattr(mlir, "LoweringRuleEntry", None)
-    mlir._platform_specific_lowerings[lowering.PLATFORM][primitive] = entry(lower, True) if entry else lower
+    mlir._platform_specific_lowerings[lowering.PLATFORM][primitive] = (
+        entry(lower, True) if entry else lower
+    )
 
 
 def _checked(callback, result_avals):
@@ -196,20 +236,41 @@ def _checked(callback, result_avals):
     def call(*args):
         values = callback(*args)
         if len(values) != len(result_avals):
-            raise RuntimeError(f"Mismatched number of outputs from callback. Expected: {len(result_avals)}, Actual: {len(values)}")
+            raise RuntimeError(
+                f"Mismatched number of outputs from callback. Expected: {len(result_avals)},"
+                f" Actual: {len(values)}"
+            )
         canonical = getattr(dtypes, "canonicalize_value", None) or (lambda a: a)
         values = [np.asarray(canonical(np.asarray(v))) for v in values]
         for i, (value, aval) in enumerate(zip(values, result_avals)):
             if value.shape != tuple(aval.shape):
-                raise RuntimeError(f"Incorrect output shape for return value #{i}: Expected: {aval.shape}, Actual: {value.shape}")
+                raise RuntimeError(
+                    f"Incorrect output shape for return value #{i}: Expected: {aval.shape}, Actual:"
+                    f" {value.shape}"
+                )
             if value.dtype != aval.dtype:
-                raise RuntimeError(f"Incorrect output dtype for return value #{i}: Expected: {aval.dtype}, Actual: {value.dtype}")
+                raise RuntimeError(
+                    f"Incorrect output dtype for return value #{i}: Expected: {aval.dtype}, Actual:"
+                    f" {value.dtype}"
+                )
         return values
 
     return call
 
 
-def _emit(ctx, callback, token, operands, operand_avals, result_avals, *, has_side_effect, returns_token=True, partitioned=False, sharding=None):
+def _emit(
+    ctx,
+    callback,
+    token,
+    operands,
+    operand_avals,
+    result_avals,
+    *,
+    has_side_effect,
+    returns_token=True,
+    partitioned=False,
+    sharding=None,
+):
     del returns_token
     from jax._src.interpreters import mlir
     from jax._src.lib.mlir import ir
@@ -227,16 +288,31 @@ def _emit(ctx, callback, token, operands, operand_avals, result_avals, *, has_si
     options = "" if device is None else f", device = {device}"
     if partitioned:
         options += ", partitioned = 1"  # each device calls it with its parts
-    op = _custom_call(ctx, entry, operands, result_avals, has_side_effect, options, token is not None)
+    op = _custom_call(
+        ctx, entry, operands, result_avals, has_side_effect, options, token is not None
+    )
     if sharding is not None:
-        mlir.set_sharding(ctx.module_context, op, sharding) if _wants_context(mlir) else mlir.set_sharding(op, sharding)
+        (
+            mlir.set_sharding(ctx.module_context, op, sharding)
+            if _wants_context(mlir)
+            else mlir.set_sharding(op, sharding)
+        )
     results = list(op.results)
     if token is not None:
         token, *results = results
     return results, token, None
 
 
-def _custom_call(ctx, entry, operands, result_avals, has_side_effect, options="", gives_token=False, target="hloscope_host_callback"):
+def _custom_call(
+    ctx,
+    entry,
+    operands,
+    result_avals,
+    has_side_effect,
+    options="",
+    gives_token=False,
+    target="hloscope_host_callback",
+):
     """The call of the entry's function, which lives as long as the program."""
     from jax._src.interpreters import mlir
     from jax._src.lib.mlir import ir
@@ -247,7 +323,14 @@ def _custom_call(ctx, entry, operands, result_avals, has_side_effect, options=""
     keep = _Keep(entry)
     weakref.finalize(keep, _functions.pop, number, None)
     ctx.module_context.add_keepalive(keep)
-    types = [mlir.aval_to_ir_type(aval) if not _wants_context(mlir) else mlir.aval_to_ir_type(ctx.module_context, aval) for aval in result_avals]
+    types = [
+        (
+            mlir.aval_to_ir_type(aval)
+            if not _wants_context(mlir)
+            else mlir.aval_to_ir_type(ctx.module_context, aval)
+        )
+        for aval in result_avals
+    ]
     return ir.Operation.create(
         "stablehlo.custom_call",
         results=[hlo.TokenType.get(), *types] if gives_token else types,
@@ -262,7 +345,8 @@ def _custom_call(ctx, entry, operands, result_avals, has_side_effect, options=""
 
 
 def lower_inspect_sharding(ctx, value, *, callback):
-    """jax.debug.inspect_array_sharding: the callback is reported the sharding when the program is compiled."""
+    """jax.debug.inspect_array_sharding: the callback is reported the sharding when the program is
+    compiled."""
     from jax._src import debugging, mesh, sharding_impls
     from jax._src.lib import xla_client
 
@@ -282,7 +366,11 @@ def lower_inspect_sharding(ctx, value, *, callback):
     def tell(sharding):
         if grid.empty:
             return callback(sharding_impls.GSPMDSharding(devices, sharding))
-        spec = sharding_impls.PartitionSpec() if sharding.is_manual() else debugging.parse_flatten_op_sharding(sharding, grid)[0]
+        spec = (
+            sharding_impls.PartitionSpec()
+            if sharding.is_manual()
+            else debugging.parse_flatten_op_sharding(sharding, grid)[0]
+        )
         return callback(sharding_impls.NamedSharding(grid, spec))
 
     def told(text):
@@ -301,21 +389,29 @@ def lower_inspect_sharding(ctx, value, *, callback):
 
 
 def _device_of(sharding):
-    """The device that calls the function, of a program on several that has the whole arrays; None = each."""
+    """The device that calls the function, of a program on several that has the whole arrays; None =
+    each."""
     shardings = getattr(sharding, "shardings", None)
-    if not shardings or getattr(shardings[0], "mesh_shape", None) != () or len(shardings[0].logical_device_ids) != 1:
+    if (
+        not shardings
+        or getattr(shardings[0], "mesh_shape", None) != ()
+        or len(shardings[0].logical_device_ids) != 1
+    ):
         return None
     return shardings[0].logical_device_ids[0]
 
 
 def _with_token(sharding, result_count):
-    """Shardy wants one sharding for each result, and one where there is none: the token's comes first."""
+    """Shardy wants one sharding for each result, and one where there is none: the token's comes
+    first."""
     from jax._src import sharding_impls
 
     shardings = getattr(sharding, "shardings", None)
     if not shardings or result_count == 0:
         return sharding
-    token = sharding_impls.SdyArray(mesh_shape=(), dim_shardings=(), logical_device_ids=shardings[0].logical_device_ids)
+    token = sharding_impls.SdyArray(
+        mesh_shape=(), dim_shardings=(), logical_device_ids=shardings[0].logical_device_ids
+    )
     return sharding_impls.SdyArrayList((token, *shardings))
 
 

@@ -1,10 +1,14 @@
 """Lowering rules for primitives that JAX has no default rule for on a new platform.
 
-Linear algebra is lowered as JAX does on CPUs, to custom calls named lapack_<routine>_ffi: the device runs them with OpenBLAS or LAPACK, and where
-neither is installed with the routines that SciPy brings (JAX needs SciPy, so they are there). Callbacks are lowered to a custom call of our own.
+Linear algebra is lowered as JAX does on CPUs, to custom calls named lapack_<routine>_ffi: the
+device runs them with OpenBLAS or LAPACK, and where neither is installed with the routines that
+SciPy brings (JAX needs SciPy, so they are there). Callbacks are lowered to a custom call of our
+own.
 
-Everything here is looked up by name when it is needed: what another version of JAX does not have is left out, and JAX then names the primitive.
+Everything here is looked up by name when it is needed: what another version of JAX does not have is
+left out, and JAX then names the primitive.
 """
+
 import ctypes
 
 PLATFORM = "hloscope"
@@ -51,7 +55,11 @@ def register(path):
     for part in parts:
         try:
             part()
-        except (AttributeError, ImportError, KeyError):  # a JAX that keeps it elsewhere: JAX names what it then cannot lower
+        except (
+            AttributeError,
+            ImportError,
+            KeyError,
+        ):  # a JAX that keeps it elsewhere: JAX names what it then cannot lower
             continue
 
 
@@ -62,9 +70,11 @@ def _is_of_jax(rule):
 
 
 class _Rules(dict):
-    """Our rules; of the rules for CPUs those, too, that a program adds: what is written for CPUs is ours, unless the program names us.
+    """Our rules; of the rules for CPUs those, too, that a program adds: what is written for CPUs is
+    ours, unless the program names us.
 
-    JAX's own rules for CPUs that are not named above stay theirs: the rules for all platforms give programs that are compiled better here.
+    JAX's own rules for CPUs that are not named above stay theirs: the rules for all platforms give
+    programs that are compiled better here.
     """
 
     def __init__(self, cpu, known):
@@ -77,14 +87,17 @@ class _Rules(dict):
         return self._cpu[primitive]
 
     def __contains__(self, primitive):
-        return super().__contains__(primitive) or (primitive in self._cpu and primitive not in self._theirs)
+        return super().__contains__(primitive) or (
+            primitive in self._cpu and primitive not in self._theirs
+        )
 
     def get(self, primitive, default=None):
         return self[primitive] if primitive in self else default
 
 
 def _choose_cpu_branches(mlir, ours):
-    """jax.lax.platform_dependent: what is written for CPUs is ours too, unless the program names us."""
+    """jax.lax.platform_dependent: what is written for CPUs is ours too, unless the program names
+    us."""
     try:
         from jax._src.lax.control_flow import conditionals
 
@@ -99,14 +112,17 @@ def _choose_cpu_branches(mlir, ours):
         return tuple(p if p is None or "cpu" not in p else (*p, PLATFORM) for p in platforms)
 
     def change(name):
-        return lambda params: {**params, name: with_us(params[name])} if params.get(name) is not None else params
+        return lambda params: (
+            {**params, name: with_us(params[name])} if params.get(name) is not None else params
+        )
 
     ours[index] = _wrapped(index_rule, change("platforms"))
     ours[cond] = _wrapped(cond_rule, change("branches_platforms"))
 
 
 def _run_custom_partitioning_whole(mlir, ours):
-    """jax.experimental.custom_partitioning says how XLA's partitioner may cut a function; the function itself is always right, and runs here."""
+    """jax.experimental.custom_partitioning says how XLA's partitioner may cut a function; the
+    function itself is always right, and runs here."""
     try:
         from jax._src import core
         from jax._src.custom_partitioning import custom_partitioning_p as primitive
@@ -126,7 +142,9 @@ def _inspect_shardings(mlir, ours, callbacks):
     except ImportError:
         return
     entry = getattr(mlir, "LoweringRuleEntry", None)
-    ours[primitive] = entry(callbacks.lower_inspect_sharding, True) if entry else callbacks.lower_inspect_sharding
+    ours[primitive] = (
+        entry(callbacks.lower_inspect_sharding, True) if entry else callbacks.lower_inspect_sharding
+    )
 
 
 def _function(rule):
@@ -145,7 +163,8 @@ def _wrapped(rule, change, before=lambda: None):
 
 
 def _with_lapack(rule):
-    """The rule, which sees to it that LAPACK's routines are there by the time that the program runs."""
+    """The rule, which sees to it that LAPACK's routines are there by the time that the program
+    runs."""
     return _wrapped(rule, lambda params: params, _provide_lapack)
 
 

@@ -1,15 +1,20 @@
 #!/usr/bin/env python3
-"""Makes the files of this folder with jaxlib: what XLA prints and serialises, for the readers and writers of formats.
+"""Makes the files of this folder with jaxlib: what XLA prints and serialises, for the readers and
+writers of formats.
 
   pip install -r models/requirements.txt;  python tests/conformance/formats/export.py
 
-xla_cpu_*.hlo       modules after XLA:CPU's optimisation, as its printer gives them (layouts, fusions, schedules, backend configurations)
-attributes.hlo      one instruction for each attribute that the HLO parser knows, as XLA prints it after reading it
+xla_cpu_*.hlo       modules after XLA:CPU's optimisation, as its printer gives them (layouts,
+                    fusions, schedules, backend configurations)
+attributes.hlo      one instruction for each attribute that the HLO parser knows, as XLA prints it
+                    after reading it
 *.pb                the same modules as HloModuleProto (hlo.proto), serialised by XLA
-stablehlo_*         the programs before compilation: .mlir (pretty, with locations), .generic.mlir, .mlirbc (VHLO, where it can say the program), .hlo
+stablehlo_*         the programs before compilation: .mlir (pretty, with locations), .generic.mlir,
+                    .mlirbc (VHLO, where it can say the program), .hlo
                     (what XLA makes of it)
 models are taken from models/: resnet50_train after optimisation is the large one.
 """
+
 import gzip
 import pathlib
 import re
@@ -33,36 +38,72 @@ def control_flow(x, y):
 
     carry, sums = lax.scan(body, x, jnp.arange(3, dtype=jnp.float32))
     picked = lax.switch(jnp.int32(sums[0]) % 3, [jnp.tanh, jnp.exp, lambda v: v * 2], carry)
-    return jnp.where(picked > 0, picked, jnp.nan), lax.while_loop(lambda v: (v < 100).any(), lambda v: v * 2, jnp.abs(sums) + 1)
+    return jnp.where(picked > 0, picked, jnp.nan), lax.while_loop(
+        lambda v: (v < 100).any(), lambda v: v * 2, jnp.abs(sums) + 1
+    )
 
 
 def linear_algebra(x):
     spd = x @ x.T + jnp.eye(8)
-    return jnp.linalg.cholesky(spd), jnp.linalg.eigh(spd), jax.scipy.linalg.solve_triangular(x, x), jnp.fft.rfft(x)
+    return (
+        jnp.linalg.cholesky(spd),
+        jnp.linalg.eigh(spd),
+        jax.scipy.linalg.solve_triangular(x, x),
+        jnp.fft.rfft(x),
+    )
 
 
 def indexing(x, i):
-    return x[i], x.at[i].add(1.0, mode="drop"), lax.top_k(x, 3), jnp.sort(x, axis=0), jnp.argsort(x), jnp.cumsum(x, 0), x[1:6:2, ::-1]
+    return (
+        x[i],
+        x.at[i].add(1.0, mode="drop"),
+        lax.top_k(x, 3),
+        jnp.sort(x, axis=0),
+        jnp.argsort(x),
+        jnp.cumsum(x, 0),
+        x[1:6:2, ::-1],
+    )
 
 
 def random(key, x):
-    return jax.random.normal(key, (4, 4)), jax.random.permutation(key, x), jax.random.bernoulli(key, 0.3, (8,))
+    return (
+        jax.random.normal(key, (4, 4)),
+        jax.random.permutation(key, x),
+        jax.random.bernoulli(key, 0.3, (8,)),
+    )
 
 
 def network(params, image):
     w1, w2, w3 = params
 
     def loss(p):
-        h = lax.conv_general_dilated(image, p[0], (2, 2), "SAME", dimension_numbers=("NHWC", "HWIO", "NHWC"))
-        h = lax.reduce_window(jax.nn.relu(h), -jnp.inf, lax.max, (1, 2, 2, 1), (1, 2, 2, 1), "VALID")
-        h = lax.conv_general_dilated(h, p[1], (1, 1), ((1, 1), (1, 1)), dimension_numbers=("NHWC", "HWIO", "NHWC"), feature_group_count=2)
+        h = lax.conv_general_dilated(
+            image, p[0], (2, 2), "SAME", dimension_numbers=("NHWC", "HWIO", "NHWC")
+        )
+        h = lax.reduce_window(
+            jax.nn.relu(h), -jnp.inf, lax.max, (1, 2, 2, 1), (1, 2, 2, 1), "VALID"
+        )
+        h = lax.conv_general_dilated(
+            h,
+            p[1],
+            (1, 1),
+            ((1, 1), (1, 1)),
+            dimension_numbers=("NHWC", "HWIO", "NHWC"),
+            feature_group_count=2,
+        )
         return jax.nn.log_softmax(h.reshape(h.shape[0], -1) @ p[2]).mean()
 
     return jax.grad(loss)((w1, w2, w3))
 
 
 def narrow_types(a, b, c):
-    return (a.astype(jnp.bfloat16) @ a.astype(jnp.bfloat16)).astype(jnp.float16), b.astype(jnp.int8) * 3, lax.complex(a, a) * 2j, c.astype(jnp.int4), lax.bitcast_convert_type(a, jnp.uint8)
+    return (
+        (a.astype(jnp.bfloat16) @ a.astype(jnp.bfloat16)).astype(jnp.float16),
+        b.astype(jnp.int8) * 3,
+        lax.complex(a, a) * 2j,
+        c.astype(jnp.int4),
+        lax.bitcast_convert_type(a, jnp.uint8),
+    )
 
 
 def f32(*shape):
@@ -227,14 +268,18 @@ def definitions_first(text):
     for name, before in (("st2", "bnt"), ("wi", "whl"), ("bt", "barrier")):
         line = next(l for l in lines if l.strip().startswith(name + " = "))
         lines.remove(line)
-        lines.insert(next(i for i, l in enumerate(lines) if l.strip().startswith(before + " = ")), line)
+        lines.insert(
+            next(i for i, l in enumerate(lines) if l.strip().startswith(before + " = ")), line
+        )
     return "\n".join(lines)
 
 
 def write(name, text, packed=False):
-    text = re.sub(r", allow_spmd_sharding_propagation_to_\w+=\{[^}]*\}", "", text)   # of the configuration, which HloModuleProto has not
+    text = re.sub(
+        r", allow_spmd_sharding_propagation_to_\w+=\{[^}]*\}", "", text
+    )  # of the configuration, which HloModuleProto has not
     module = hlo.hlo_module_from_text(text)
-    for _ in range(3):   # the stack tables come to rest
+    for _ in range(3):  # the stack tables come to rest
         module = hlo.hlo_module_from_text(module.to_string(OPTIONS))
     text = module.to_string(OPTIONS)
     if packed:
@@ -254,13 +299,19 @@ def write_stablehlo(name, function, arguments):
     lowered = jax.jit(function).lower(*arguments)
     module = lowered.compiler_ir("stablehlo")
     pretty = module.operation.get_asm(enable_debug_info=True)
-    (HERE / f"stablehlo_{name}.mlir").write_text(re.sub(r'"[^"\n]*/([^"/\n]*\.py)"', r'"\1"', pretty))
-    (HERE / f"stablehlo_{name}.generic.mlir").write_text(module.operation.get_asm(print_generic_op_form=True))
-    (HERE / f"stablehlo_{name}.hlo").write_text(re.sub(r'^(\d+) "[^"]*/([^"/]*)"$', r'\1 "\2"', lowered.as_text("hlo"), flags=re.M))
-    try:   # it changes the module, so this one is not used again
+    (HERE / f"stablehlo_{name}.mlir").write_text(
+        re.sub(r'"[^"\n]*/([^"/\n]*\.py)"', r'"\1"', pretty)
+    )
+    (HERE / f"stablehlo_{name}.generic.mlir").write_text(
+        module.operation.get_asm(print_generic_op_form=True)
+    )
+    (HERE / f"stablehlo_{name}.hlo").write_text(
+        re.sub(r'^(\d+) "[^"]*/([^"/]*)"$', r'\1 "\2"', lowered.as_text("hlo"), flags=re.M)
+    )
+    try:  # it changes the module, so this one is not used again
         bytecode = stablehlo.serialize_portable_artifact(module, stablehlo.get_current_version())
         (HERE / f"stablehlo_{name}.mlirbc").write_bytes(bytecode)
-    except ValueError:   # CHLO and discardable attributes have no portable form
+    except ValueError:  # CHLO and discardable attributes have no portable form
         pass
 
 
@@ -270,7 +321,17 @@ def main():
     for name, (function, arguments) in PROGRAMS.items():
         write_stablehlo(name, function, arguments)
         jax.clear_caches()
-        text = re.sub(r'^(\d+) "[^"]*/([^"/]*)"$', r'\1 "\2"', jax.jit(function).lower(*arguments).compile().runtime_executable().hlo_modules()[0].to_string(OPTIONS), flags=re.M)
+        text = re.sub(
+            r'^(\d+) "[^"]*/([^"/]*)"$',
+            r'\1 "\2"',
+            jax.jit(function)
+            .lower(*arguments)
+            .compile()
+            .runtime_executable()
+            .hlo_modules()[0]
+            .to_string(OPTIONS),
+            flags=re.M,
+        )
         write("xla_cpu_" + name, text)
     client = xla_client.make_cpu_client()
     devices = xla_client._xla.DeviceList(tuple(client.devices()[:1]))

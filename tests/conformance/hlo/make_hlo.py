@@ -2,13 +2,18 @@
 
     python tests/conformance/hlo/make_hlo.py     # needs models/requirements.txt
 
-shapes.txt    SNIPPET => SHAPE, or => rejected: XLA's reason. XLA's parser infers the shape of an instruction that has none.
-costs.txt     SHAPE SNIPPET => flops transcendentals bytes_accessed bytes_written, of HloCostAnalysis with XLA:CPU's sizes.
-printed/      whole modules as XLA prints them. They say is_scheduled=true, so that XLA keeps the order of instructions.
+shapes.txt    SNIPPET => SHAPE, or => rejected: XLA's reason. XLA's parser infers the shape of an
+              instruction that has none.
+costs.txt     SHAPE SNIPPET => flops transcendentals bytes_accessed bytes_written, of
+              HloCostAnalysis with XLA:CPU's sizes.
+printed/      whole modules as XLA prints them. They say is_scheduled=true, so that XLA keeps the
+              order of instructions.
 
-A snippet is an instruction over the values and computations of prelude.hlo. To add one, write its left side (a line without "=>" is fine, so is
-a module that is not yet printed XLA's way) and run this. What XLA cannot infer from the text, or aborts on, has no place here.
+A snippet is an instruction over the values and computations of prelude.hlo. To add one, write its
+left side (a line without "=>" is fine, so is a module that is not yet printed XLA's way) and run
+this. What XLA cannot infer from the text, or aborts on, has no place here.
 """
+
 import pathlib
 
 import jax
@@ -50,13 +55,20 @@ def shape(snippet):
     options = _hlo.HloPrintOptions()
     options.include_layout_in_shapes = False
     start = "  ROOT %result = "
-    return next(result_shape(line.removeprefix(start)) for line in module.to_string(options).splitlines() if line.startswith(start))
+    return next(
+        result_shape(line.removeprefix(start))
+        for line in module.to_string(options).splitlines()
+        if line.startswith(start)
+    )
 
 
 def cost(instruction):
     module = _hlo.hlo_module_from_text(program(instruction))
     counts = _jax.hlo_module_cost_analysis(jax.devices("cpu")[0].client, module)
-    return " ".join(f"{counts.get(key, 0):.17g}" for key in ("flops", "transcendentals", "bytes accessed", "bytes accessedout{}"))
+    return " ".join(
+        f"{counts.get(key, 0):.17g}"
+        for key in ("flops", "transcendentals", "bytes accessed", "bytes accessedout{}")
+    )
 
 
 def fill(name, answer):

@@ -1,10 +1,12 @@
-"""Runs small programs, one op each, on XLA:CPU and writes programs, inputs and results to <family>.json.gz.
+"""Runs small programs, one op each, on XLA:CPU and writes programs, inputs and results to
+<family>.json.gz.
 
   python tests/conformance/ops/make_ops.py           all families
   python tests/conformance/ops/make_ops.py binary    these only
 
 README.md has the format. What XLA:CPU refuses is left out and listed in the file with its words.
 """
+
 import argparse
 import base64
 import gzip
@@ -32,8 +34,16 @@ import linear_algebra
 import reductions
 import shapes
 
-FAMILIES = {**elementwise.FAMILIES, **conversions.FAMILIES, **shapes.FAMILIES, **indexing.FAMILIES, **reductions.FAMILIES, **contractions.FAMILIES,
-            **linear_algebra.FAMILIES, **control.FAMILIES}
+FAMILIES = {
+    **elementwise.FAMILIES,
+    **conversions.FAMILIES,
+    **shapes.FAMILIES,
+    **indexing.FAMILIES,
+    **reductions.FAMILIES,
+    **contractions.FAMILIES,
+    **linear_algebra.FAMILIES,
+    **control.FAMILIES,
+}
 
 
 class Data:
@@ -51,7 +61,7 @@ def run_case(case):
     """(results, None) or (None, why XLA:CPU refuses)"""
     try:
         return xla_cpu.run(xla_cpu.compile_hlo(case.hlo), case.arguments), None
-    except Exception as error:    # XLA's errors are of several Python types
+    except Exception as error:  # XLA's errors are of several Python types
         return None, " ".join(str(error).split())[:300]
 
 
@@ -75,9 +85,24 @@ def make(family, cases):
         if case.widen:
             for row, own in zip(stored, measured_by_widening(case, results), strict=True):
                 row.update({"agree": own} if own else {})
-        rows.append({"name": case.name, "op": case.op, **made_by, "hlo": case.hlo, "agree": agree,
-                     "arguments": [data.add(argument) for argument in case.arguments], "results": stored})
-    return {"family": family, "made_by": xla_cpu.version(), "cases": rows, "left_out": left_out, "data": list(data.index)}
+        rows.append(
+            {
+                "name": case.name,
+                "op": case.op,
+                **made_by,
+                "hlo": case.hlo,
+                "agree": agree,
+                "arguments": [data.add(argument) for argument in case.arguments],
+                "results": stored,
+            }
+        )
+    return {
+        "family": family,
+        "made_by": xla_cpu.version(),
+        "cases": rows,
+        "left_out": left_out,
+        "data": list(data.index),
+    }
 
 
 def main():
@@ -86,13 +111,19 @@ def main():
     options = parser.parse_args()
     unknown = set(options.families) - set(FAMILIES)
     if unknown:
-        parser.error("no such family: " + ", ".join(sorted(unknown)) + "; there are " + ", ".join(FAMILIES))
-    warnings.simplefilter("ignore", RuntimeWarning)    # overflow and NaN are the point
+        parser.error(
+            "no such family: " + ", ".join(sorted(unknown)) + "; there are " + ", ".join(FAMILIES)
+        )
+    warnings.simplefilter("ignore", RuntimeWarning)  # overflow and NaN are the point
     for family in options.families or FAMILIES:
         made = make(family, FAMILIES[family]())
         packed = gzip.compress((json.dumps(made, indent=0) + "\n").encode(), 9, mtime=0)
         (FOLDER / f"{family}.json.gz").write_bytes(packed)
-        print(f"{family}: {len(made['cases'])} cases, {len(made['left_out'])} left out, {len(packed)} bytes", flush=True)
+        print(
+            f"{family}: {len(made['cases'])} cases, {len(made['left_out'])} left out, {len(packed)}"
+            " bytes",
+            flush=True,
+        )
 
 
 if __name__ == "__main__":
