@@ -6,9 +6,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
     def do_POST(self):
         alert = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         with open("got", "w", encoding="utf-8") as file:
-            print(
-                self.headers["Content-Type"], alert["rule"], alert["entry"], alert["job"], file=file
-            )
+            print(self.headers["Content-Type"], alert["rule"], alert["entry"], alert["job"], file=file)
         self.send_response(204)
         self.end_headers()
 
