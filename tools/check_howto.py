@@ -7,6 +7,7 @@ fails (TAP on stdout).
 add-a-command.md: a row, a file, a page and a golden case make a command.   add-a-fuzz-target.md: a
 file, a corpus and a row make a target. add-an-op.md: a row makes an operation that is read, printed
 and refused by name, the op coverage test says what it lacks, and no fingerprint changes.
+write-a-pjrt-plugin.md: its commands, as they stand on the page, and the row that it adds.
 """
 
 import pathlib
@@ -121,11 +122,27 @@ class Scratch:
                 print(f"# {line}", flush=True)
 
 
+def write_a_plugin(tree: Scratch) -> None:
+    """The blocks of the page line by line; the row of step 2 goes in before the second block."""
+    page = (ROOT / "docs/howto/write-a-pjrt-plugin.md").read_text(encoding="utf-8")
+    steps = re.findall(r"^   ```\n(.*?)^   ```", page, re.S | re.M)
+    row = re.search(r"Add `(OP\(.*?\))`", page)
+    assert len(steps) == 3 and row, "the page has other blocks than it had"
+    wanted = [r"(\d+) of \1 checks pass, 0 fail", r"pass op/cosine-f32", r"(\d+) of \1 checks pass"]
+    build = steps[0].splitlines()[1].strip()
+    path = f'PATH="{tree.root}/build:$PATH"; '
+    tree.check("a_copy_of_the_plugin_passes", ["sh", "-ec", path + steps[0]], wanted[0])
+    tree.check("what_is_lacking_is_told", ["sh", "-ec", path + steps[1]], "not_offered op/cosine")
+    tree.insert("my_plugin/toy_ops.def", "OP(tanh,", row[1] + "\n")
+    tree.check("a_row_is_an_operation", ["sh", "-ec", path + build + "\n" + steps[1]], wanted[1])
+    tree.check("a_run_with_reproducers_ends_well", ["sh", "-ec", path + steps[2]], wanted[2])
+
+
 def main() -> int:
     if not (ROOT / ".git").exists() or not shutil.which("git"):
         print("1..0 # SKIP needs git and a checkout")
         return 0
-    print("1..12", flush=True)
+    print("1..16", flush=True)
     with tempfile.TemporaryDirectory(prefix="hloscope-howto-") as folder:
         tree = Scratch(pathlib.Path(folder))
         tree.insert(
@@ -210,6 +227,7 @@ def main() -> int:
             ["build/tests/fuzz/fuzz_replay_greet", "tests/fuzz/corpus/greet"],
             "ok 1 - plain",
         )
+        write_a_plugin(tree)
         return 1 if tree.failed else 0
 
 

@@ -114,7 +114,7 @@ class World:
             (self.folder / name).mkdir()
         (self.folder / "bin" / "hloscope").symlink_to(hloscope)
         (self.folder / "bin" / "python").symlink_to(sys.executable)
-        for name in ("models", "src", "tests", "python", "docs"):
+        for name in ("examples", "models", "src", "tests", "python", "docs"):
             (self.work / name).symlink_to(root / name)
         (self.work / "build").symlink_to(hloscope.parent)
         self.environment = dict(

@@ -52,9 +52,9 @@ static void fill(const conform_type *type, size_t count, unsigned char *out) {
 }
 
 // Types that every device has; another may be refused, which is "not offered".
-static bool is_common(const conform_type *type) {
-  return type->type == PJRT_Buffer_Type_PRED || type->type == PJRT_Buffer_Type_S32 ||
-         type->type == PJRT_Buffer_Type_U8 || type->type == PJRT_Buffer_Type_F32;
+static bool is_common(PJRT_Buffer_Type type) {
+  return type == PJRT_Buffer_Type_PRED || type == PJRT_Buffer_Type_S32 ||
+         type == PJRT_Buffer_Type_U8 || type == PJRT_Buffer_Type_F32;
 }
 
 static PJRT_Buffer *upload_type(hsc_conform *c,
@@ -63,7 +63,7 @@ static PJRT_Buffer *upload_type(hsc_conform *c,
                                 const void *data) {
   PJRT_Buffer *buffer =
       hsc__conform_upload(c, type->type, s->dims, s->rank, data, element_count(s) * type->bytes);
-  if (!buffer && c->outcome == HSC_CONFORM_FAIL && !is_common(type))
+  if (!buffer && c->outcome == HSC_CONFORM_FAIL && !is_common(type->type))
     c->outcome = HSC_CONFORM_NOT_OFFERED;
   return buffer;
 }
@@ -223,8 +223,10 @@ void hsc__conform_buffer_strides(hsc_conform *c, int number) {
       .dims = s->dims, .num_dims = 2, .byte_strides = byte_strides, .num_byte_strides = 2,
       .device = device, .host_buffer_semantics = PJRT_HostBufferSemantics_kImmutableOnlyDuringCall);
   size_t bytes = (size_t)(s->dims[0] * s->dims[1]) * s->bytes;
-  if (!OK(c, PJRT_Client_BufferFromHostBuffer, &args) ||
-      !hsc__conform_await(c, args.done_with_host_buffer, "done_with_host_buffer") ||
+  bool is_made = is_common(s->type)
+                     ? OK(c, PJRT_Client_BufferFromHostBuffer, &args)
+                     : hsc__conform_offered(c, HSC_FN_PJRT_Client_BufferFromHostBuffer, &args);
+  if (!is_made || !hsc__conform_await(c, args.done_with_host_buffer, "done_with_host_buffer") ||
       !hsc__conform_download(c, args.buffer, 2, out, bytes))
     return;
   for (int64_t i = 0; i < s->dims[0]; i++)

@@ -196,7 +196,7 @@ PJRT_Error *hsc__conform_call(hsc_conform *c,
   return error;
 }
 
-bool hsc__conform_ok(hsc_conform *c, hsc_pjrt_function function, void *args) {
+static bool ok_or_absent(hsc_conform *c, hsc_pjrt_function function, void *args, bool may_lack) {
   bool called;
   PJRT_Error *error = hsc__conform_call(c, function, args, &called);
   if (!called || !error)
@@ -204,13 +204,21 @@ bool hsc__conform_ok(hsc_conform *c, hsc_pjrt_function function, void *args) {
   const hsc_pjrt_function_info *info = hsc_pjrt_function_get(function);
   hsc_bytes message = {0};
   hsc__conform_message(c, error, &message);
-  if (hsc__conform_code(c, error) == PJRT_Error_Code_UNIMPLEMENTED && !info->required)
+  if (hsc__conform_code(c, error) == PJRT_Error_Code_UNIMPLEMENTED && may_lack)
     hsc__conform_absent(c, "%s: %s", info->name, hsc_bytes_text(&message));
   else
     hsc__conform_fail(c, "%s failed: %s", info->name, hsc_bytes_text(&message));
   hsc_bytes_deinit(&message);
   hsc__conform_error_free(c, error);
   return false;
+}
+
+bool hsc__conform_ok(hsc_conform *c, hsc_pjrt_function function, void *args) {
+  return ok_or_absent(c, function, args, !hsc_pjrt_function_get(function)->required);
+}
+
+bool hsc__conform_offered(hsc_conform *c, hsc_pjrt_function function, void *args) {
+  return ok_or_absent(c, function, args, true);
 }
 
 bool hsc__conform_refused(hsc_conform *c,

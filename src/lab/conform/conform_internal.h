@@ -68,6 +68,9 @@ PJRT_Error *hsc__conform_call(hsc_conform *c,
 // True when it succeeded. An error is the check's failure, UNIMPLEMENTED of an optional function
 // "not offered".
 bool hsc__conform_ok(hsc_conform *c, hsc_pjrt_function function, void *args);
+// As hsc__conform_ok of a function that every plugin has, for what its arguments ask: UNIMPLEMENTED
+// says that the plugin has the function and not this program, type or layout.
+bool hsc__conform_offered(hsc_conform *c, hsc_pjrt_function function, void *args);
 #define OK(c, function, args) hsc__conform_ok((c), HSC_FN_##function, (args))
 // It must return an error with a code other than OK and a message; false when it did not (the check
 // has failed then, or is over).
@@ -104,7 +107,8 @@ PJRT_Buffer *hsc__conform_upload(hsc_conform *c,
 // Reads a buffer, dense row-major; `bytes` must be its size on the host.
 bool hsc__conform_download(
     hsc_conform *c, PJRT_Buffer *buffer, size_t rank, void *out, size_t bytes);
-// Compiles StableHLO text for one device. NULL ends the check.
+// Compiles StableHLO text for one device. NULL ends the check: as not offered where the plugin says
+// UNIMPLEMENTED of the program.
 PJRT_LoadedExecutable *hsc__conform_compile(hsc_conform *c, const char *mlir);
 PJRT_Executable *hsc__conform_executable(hsc_conform *c, PJRT_LoadedExecutable *loaded);
 // Runs it on device 0; outputs [output_count] are the caller's.

@@ -216,7 +216,7 @@ PJRT_LoadedExecutable *hsc__conform_compile(hsc_conform *c, const char *mlir) {
   PJRT_Client_Compile_Args args =
       ARGS_OF(PJRT_Client_Compile, .client = c->client, .program = &program,
               .compile_options = options.data, .compile_options_size = options.size);
-  if (!OK(c, PJRT_Client_Compile, &args))
+  if (!hsc__conform_offered(c, HSC_FN_PJRT_Client_Compile, &args))
     return NULL;
   if (!args.executable)
     hsc__conform_fail(c, "PJRT_Client_Compile succeeded and gave no executable");
