@@ -79,7 +79,7 @@ test-gpu: build-tests ## the 32 programs and the four models on a GPU
 	@$(BUILD)/hloscope devices --install cuda || echo "not installed (above)"
 	@python3 tools/run_tests.py $(BUILD) --suite gpu $(TEST_OPTIONS)
 
-check: build-tests ## the quick tests only (under a minute)
+check: build-tests ## the quick tests only (seconds; the suite long has the rest of them)
 	@python3 tools/run_tests.py $(BUILD) --suite quick $(TEST_OPTIONS)
 
 bench: build ## measured comparisons (minutes; wants a quiet machine)

@@ -59,6 +59,17 @@ def applies(kind: str, path: pathlib.PurePosixPath) -> bool:
     }[kind]
 
 
+def rules_for(path: pathlib.PurePosixPath, text: str) -> list[tuple[str, str, str]]:
+    """The rules that count for a file and are found somewhere in it: few files go line by line."""
+    return [
+        (pattern, advice, kind)
+        for pattern, advice, kind in RULES
+        if applies(kind, path)
+        and not (kind == "all" and path.suffix == ".md" and "blanks" in advice)
+        and re.search(pattern, text, re.MULTILINE)
+    ]
+
+
 def without_comments(line: str) -> str:
     return re.sub(r'"(?:\\.|[^"\\])*"', '""', line).split("//")[0]
 
@@ -190,13 +201,13 @@ def main() -> int:
                 print(f"{relative}: over {MAX_FILE_KIB} KiB")
                 bad += 1
                 continue
+            text = path.read_text(encoding="utf-8")
             too_long_python = long_python_lines(path) if relative.suffix == ".py" else set()
-            for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
-                for pattern, advice, kind in RULES:
-                    if kind == "all" and relative.suffix == ".md" and "blanks" in advice:
-                        continue
-                    text = line if kind in ("all", "code", "strings") else without_comments(line)
-                    if applies(kind, relative) and re.search(pattern, text):
+            rules = rules_for(relative, text)
+            for number, line in enumerate(text.splitlines(), 1):
+                for pattern, advice, kind in rules:
+                    seen = line if kind in ("all", "code", "strings") else without_comments(line)
+                    if re.search(pattern, seen):
                         print(f"{relative}:{number}: {advice}")
                         bad += 1
                 if len(line) > MAX_LINE and (

@@ -10,6 +10,7 @@ by reason. The exit code is 0 only when nothing failed and something passed.
 
 import argparse
 import json
+import os
 import pathlib
 import re
 import subprocess
@@ -105,6 +106,8 @@ def main() -> int:
         command += ["--suite", suite]
     for suite in options.no_suite:
         command += ["--no-suite", suite]
+    # One more than there are processors: some tests wait more than they compute.
+    command += ["--num-processes", str(len(os.sched_getaffinity(0)) + 1)]
     command += options.tests
     # A log of its own for each choice, so that two runs in one build do not write into one file.
     name = "-".join(

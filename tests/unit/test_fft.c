@@ -34,12 +34,12 @@ static void check_fft(uint64_t seed, int64_t longest) {
 }
 
 static void lengths_of_all_kinds(void **state) {
-  for (uint64_t seed = 1; seed <= 200; seed++)
-    check_fft(seed, 24);
-  for (uint64_t seed = 300; seed <= 340; seed++)
-    check_fft(seed, 300);
-  for (uint64_t seed = 400; seed <= 430; seed++)
-    check_fft(seed, 1400);
+  for (int64_t i = 0; i < cases_of(100, 200); i++)
+    check_fft(1 + (uint64_t)i, 24);
+  for (int64_t i = 0; i < cases_of(8, 41); i++)
+    check_fft(300 + (uint64_t)i, 300);
+  for (int64_t i = 0; i < cases_of(4, 31); i++)
+    check_fft(400 + (uint64_t)i, 1400);
 }
 
 static int end_all(void **state) {

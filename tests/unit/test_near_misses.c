@@ -40,7 +40,8 @@ typedef struct {
   const char *what;     // the rule or pass, for messages
   const char *pass;     // its name
   const char *options;  // of the algebraic simplifier; NULL = none
-  int64_t programs;     // near misses that are programs
+  int64_t offered;      // near misses that were made
+  int64_t programs;     // of them, those that are programs and were tried
   int64_t rewritten;    // of them, what the pass changed
   int64_t failed;       // of these, with other numbers
 } trial;
@@ -162,6 +163,14 @@ static void visit(void *context, const char *text, const char *change) {
   judge(context, text, change);
 }
 
+// The examples of passes are programs and not lines: one change of four in the quick suite, each
+// time the same.
+static void visit_some(void *context, const char *text, const char *change) {
+  trial *t = context;
+  if (t->offered++ % cases_of(4, 1) == 0)
+    judge(t, text, change);
+}
+
 static void say_count(const trial *t) {
   if (count_them)
     print_message("%8lld programs, %8lld rewritten: %s\n", (long long)t->programs,
@@ -197,7 +206,7 @@ static void passes_keep_the_numbers_of_their_near_misses(void **state) {
   for (int pass = 0; pass < HSC_PASS_COUNT; pass++) {
     trial t = {.what = hsc_pass_text((hsc_pass_id)pass), .pass = hsc_pass_text((hsc_pass_id)pass)};
     if (!has_a_choice(pass))
-      near_misses(hsc_pass_example((hsc_pass_id)pass), 0, visit, &t);
+      near_misses(hsc_pass_example((hsc_pass_id)pass), 0, visit_some, &t);
     say_count(&t);
     all_failed += t.failed;
   }

@@ -1,13 +1,8 @@
 // test_stats.c - statistics against values computed with numpy 2.4 and SciPy 1.17, and properties
 // that must hold.
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <math.h>
 
+#include "unit.h"
 #include "base/core/memory.h"
 #include "base/core/random.h"
 #include "stats/stats.h"
@@ -296,7 +291,7 @@ static void test_change_points_are_optimal(void **state) {
   hsc_random random;
   hsc_random_init(&random, 5);
   int with_changes = 0;
-  for (int round = 0; round < 60; round++) {
+  for (int round = 0; round < cases_of(12, 60); round++) {
     size_t n = 20 + hsc_random_below(&random, 200);
     double x[301];
     double level = 10;
@@ -329,7 +324,7 @@ static void test_change_points_are_optimal(void **state) {
       }
     }
   }
-  assert_true(with_changes > 100);
+  assert_true(with_changes > cases_of(20, 100));
 }
 
 static void test_series_classes(void **state) {

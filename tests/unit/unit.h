@@ -11,6 +11,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <cmocka.h>
 
 #include "base/core/clock.h"
@@ -34,6 +35,12 @@
                #code, hsc_status_message(expect_status)); \
     hsc_status_free(expect_status); \
   } while (0)
+
+// How many of a test's cases run: `quick` of them after every edit, `whole` in the suite `long`,
+// which sets HSC_TEST_LONG (`long_tests` in meson.build).
+static inline int64_t cases_of(int64_t quick, int64_t whole) {
+  return getenv("HSC_TEST_LONG") ? whole : quick;
+}
 
 // Time that this process spent computing, in ns: limits on it hold on a busy machine too, where the
 // clock on the wall does not.
