@@ -98,6 +98,12 @@ typedef struct wide {
   }
 EACH_ELEMENT_TYPE(LINE_FUNCTION)
 
+// Elements of one byte again and again: memset, whose large sizes the processor writes without
+// reading them first (110 GB/s against 50 of vector stores on one Zen 5 core).
+static bool is_one_byte(const char *value, int element_bytes) {
+  return memcmp(value, value + 1, (size_t)element_bytes - 1) == 0;
+}
+
 static void copy_line(int element_bytes,
                       const char *from,
                       int64_t from_stride,
@@ -106,6 +112,10 @@ static void copy_line(int element_bytes,
                       int64_t count) {
   if (from_stride == element_bytes && to_stride == element_bytes) {
     memcpy(to, from, (size_t)(count * element_bytes));
+    return;
+  }
+  if (from_stride == 0 && to_stride == element_bytes && is_one_byte(from, element_bytes)) {
+    memset(to, *from, (size_t)(count * element_bytes));
     return;
   }
   switch (element_bytes) {
@@ -196,11 +206,5 @@ void hsc_strided_copy(
 }
 
 void hsc_fill(void *to, const void *value, int element_bytes, int64_t count) {
-  bool zero = true;
-  for (int i = 0; i < element_bytes; i++)
-    zero = zero && !((const uint8_t *)value)[i];
-  if (zero)
-    memset(to, 0, (size_t)(count * element_bytes));
-  else
-    copy_line(element_bytes, value, 0, to, element_bytes, count);
+  copy_line(element_bytes, value, 0, to, element_bytes, count);
 }
