@@ -99,7 +99,7 @@ static void cumulative_folds(void **state) {
     int64_t dims[3];
     hsc_window_dim window[3];
     for (int i = 0; i < rank; i++) {
-      dims[i] = between(&c, 1, seed % 10 ? 9 : 70);
+      dims[i] = between(&c, 1, seed % 3 ? 9 : 150);
       window[i] =
           (hsc_window_dim){.size = 1, .stride = 1, .window_dilation = 1, .base_dilation = 1};
     }

@@ -119,12 +119,12 @@ static hsc_status *eval_in_registers(hsc_small *s,
                                      const hsc_small_value *operands,
                                      hsc_small_value *results) {
   for (int i = 0; i < instr->operand_count; i++)
-    if (operands[i].place >= 0 || !can_hold(&instr->operands[i]->shape))
+    if (operands[i].slot >= 0 || !can_hold(&instr->operands[i]->shape))
       return hsc__small_refuse(instr, "an array in memory");
   for (int l = 0; l < hsc_shape_leaf_count(&instr->shape); l++) {
     if (!can_hold(hsc_shape_leaf(&instr->shape, l)))
       return hsc__small_refuse(instr, "its size");
-    results[l] = (hsc_small_value){.place = -1};
+    results[l] = (hsc_small_value){.slot = -1};
   }
   if (instr->op == HSC_OP_REDUCE)
     return hsc__small_reduce(s, instr, operands, results);
@@ -176,8 +176,8 @@ static hsc_status *eval_operands(hsc_small *s,
     case HSC_OP_DYNAMIC_SLICE:
       return hsc__small_slice(s, instr, operands, &results[0]);
     case HSC_OP_SLICE:
-      return operands[0].place >= 0 ? hsc__small_slice(s, instr, operands, &results[0])
-                                    : eval_in_registers(s, instr, operands, results);
+      return operands[0].slot >= 0 ? hsc__small_slice(s, instr, operands, &results[0])
+                                   : eval_in_registers(s, instr, operands, results);
     case HSC_OP_DYNAMIC_UPDATE_SLICE:
       return hsc__small_update(s, instr, operands, &results[0]);
     default:
@@ -259,7 +259,7 @@ static bool is_unrolled(const hsc_instr *loop, int64_t trips) {
   return trips >= 0 && trips <= MAX_UNROLLED_TRIPS && trips * instructions <= MAX_UNROLLED_COST;
 }
 
-// The state of a loop as its body sees it: arrays that stay in memory get their place, those that
+// The state of a loop as its body sees it: arrays that stay in memory get their slot, those that
 // change a phi each.
 typedef struct loop_state {
   hsc_small_value now[MAX_LEAVES];
@@ -268,57 +268,57 @@ typedef struct loop_state {
   int count;
 } loop_state;
 
-// Two arrays of the state in one place, of which one is written.
-static bool shares_places(const loop_state *state) {
+// Two arrays of the state in one slot, of which one is written.
+static bool shares_slots(const loop_state *state) {
   for (int a = 0; a < state->count; a++)
     for (int b = 0; b < state->count; b++)
-      if (a != b && state->now[a].place >= 0 && state->now[a].place == state->now[b].place &&
+      if (a != b && state->now[a].slot >= 0 && state->now[a].slot == state->now[b].slot &&
           !state->kept[a])
         return true;
   return false;
 }
 
-static hsc_status *enter_places(hsc_small *s,
-                                const hsc_instr *loop,
-                                const hsc_small_value *init,
-                                loop_state *state) {
+static hsc_status *enter_slots(hsc_small *s,
+                               const hsc_instr *loop,
+                               const hsc_small_value *init,
+                               loop_state *state) {
   for (int l = 0; l < state->count; l++) {
     const hsc_shape *shape = hsc__small_leaf(loop, l);
     state->now[l] = init[l];
     state->kept[l] = hsc_cpu_loop_keeps(loop, l);
     bool in_memory = hsc__small_in_memory(loop, l, 0);
-    if (init[l].place >= 0 && !in_memory)
+    if (init[l].slot >= 0 && !in_memory)
       return hsc__small_refuse(loop, "an array in memory");
-    if (init[l].place < 0 && !can_hold(shape))
+    if (init[l].slot < 0 && !can_hold(shape))
       return hsc__small_refuse(loop, "its size");
-    if (!in_memory || init[l].place >= 0)
+    if (!in_memory || init[l].slot >= 0)
       continue;
     // In registers outside: it is in memory while this loop runs.
-    if (s->place_count == HSC_SMALL_MAX_PLACES)
+    if (s->slot_count == HSC_SMALL_MAX_SLOTS)
       return hsc__small_refuse(loop, "so many arrays");
-    hsc_small_place *place = &s->places[s->place_count];
-    *place = (hsc_small_place){.written = true};
+    hsc_small_slot *slot = &s->slots[s->slot_count];
+    *slot = (hsc_small_slot){.written = true};
     state->own_room[l] = true;
-    state->now[l] = (hsc_small_value){.place = s->place_count++};
+    state->now[l] = (hsc_small_value){.slot = s->slot_count++};
     if (s->dry)
       continue;
-    place->address = hsc__small_room(s, shape->type, hsc_shape_elements(shape));
-    hsc__small_store(s, shape->type, place->address, init[l].in, hsc_shape_elements(shape));
+    slot->address = hsc__small_room(s, shape->type, hsc_shape_elements(shape));
+    hsc__small_store(s, shape->type, slot->address, init[l].in, hsc_shape_elements(shape));
   }
-  return shares_places(state) ? hsc__small_refuse(loop, "two arrays in one place") : NULL;
+  return shares_slots(state) ? hsc__small_refuse(loop, "two arrays in one slot") : NULL;
 }
 
 // What the body returns must lie where the state lies.
-static hsc_status *check_places(hsc_small *s,
-                                const hsc_instr *loop,
-                                const loop_state *state,
-                                const hsc_small_value *next) {
+static hsc_status *check_slots(hsc_small *s,
+                               const hsc_instr *loop,
+                               const loop_state *state,
+                               const hsc_small_value *next) {
   for (int l = 0; l < state->count; l++) {
     if (state->kept[l])
       continue;
-    if (next[l].place != state->now[l].place)
-      return hsc__small_refuse(loop, "an array that changes its place");
-    if (next[l].place >= 0 && next[l].version != s->places[next[l].place].version)
+    if (next[l].slot != state->now[l].slot)
+      return hsc__small_refuse(loop, "an array that changes its slot");
+    if (next[l].slot >= 0 && next[l].version != s->slots[next[l].slot].version)
       return hsc__small_refuse(loop, "an array that was written over");
   }
   return NULL;
@@ -327,10 +327,10 @@ static hsc_status *check_places(hsc_small *s,
 static hsc_status *dry_while(hsc_small *s, const hsc_instr *loop, loop_state *state) {
   hsc_small_value *root;
   HSC_TRY(run_body(s, loop, 0, state->now, &root));
-  if (root[0].place >= 0)
+  if (root[0].slot >= 0)
     return hsc__small_refuse(loop, "its condition");
   HSC_TRY(run_body(s, loop, 1, state->now, &root));
-  HSC_TRY(check_places(s, loop, state, root));
+  HSC_TRY(check_slots(s, loop, state, root));
   for (int l = 0; l < state->count; l++)
     if (!state->kept[l])
       state->now[l] = root[l];
@@ -343,7 +343,7 @@ static void make_phis(hsc_small *s,
                       loop_state *state) {
   hsc_emitter *e = s->e;
   for (int l = 0; l < state->count; l++) {
-    if (state->kept[l] || state->now[l].place >= 0)
+    if (state->kept[l] || state->now[l].slot >= 0)
       continue;
     const hsc_shape *shape = hsc__small_leaf(loop, l);
     int64_t elements = hsc_shape_elements(shape);
@@ -389,8 +389,8 @@ static hsc_status *emit_while(hsc_small *s, const hsc_instr *loop, loop_state *s
   e->tails[outside] = exit;
   for (int l = 0; l < state->count; l++) {
     state->now[l].in.level = state->phi[l] ? outside : state->now[l].in.level;
-    if (state->now[l].place >= 0 && !state->kept[l])
-      state->now[l].version = s->places[state->now[l].place].version;
+    if (state->now[l].slot >= 0 && !state->kept[l])
+      state->now[l].version = s->slots[state->now[l].slot].version;
   }
   return NULL;
 }
@@ -427,7 +427,7 @@ static hsc_status *eval_while(hsc_small *s,
   int64_t trips = hsc_loop_trip_count(instr);
   if (s->depth > 0 && is_unrolled(instr, trips))
     return unroll(s, instr, trips, init, results);
-  HSC_TRY(enter_places(s, instr, init, state));
+  HSC_TRY(enter_slots(s, instr, init, state));
   s->depth++;
   HSC_TRY(s->dry ? dry_while(s, instr, state) : emit_while(s, instr, state));
   s->depth--;
@@ -436,9 +436,9 @@ static hsc_status *eval_while(hsc_small *s,
     results[l] = state->now[l];
     if (!state->own_room[l])
       continue;
-    results[l] = (hsc_small_value){.place = -1};
+    results[l] = (hsc_small_value){.slot = -1};
     if (!s->dry)
-      results[l].in = hsc__small_load(s, shape->type, s->places[state->now[l].place].address,
+      results[l].in = hsc__small_load(s, shape->type, s->slots[state->now[l].slot].address,
                                       hsc_shape_elements(shape), s->e->level);
   }
   return NULL;
@@ -509,7 +509,7 @@ static void join_branches(hsc_small *s,
       hsc_ll.AddIncoming(phi, &ends[b].values[l], &ends[b].last, 1);
     bool vector = hsc_shape_elements(hsc_shape_leaf(&instr->shape, l)) > 1;
     results[l] =
-        (hsc_small_value){.in = {.v = phi, .level = e->level, .vector = vector}, .place = -1};
+        (hsc_small_value){.in = {.v = phi, .level = e->level, .vector = vector}, .slot = -1};
   }
 }
 
@@ -532,7 +532,7 @@ static hsc_status *eval_conditional(hsc_small *s,
     const hsc_instr *operand = instr->operands[b + 1];
     hsc_small_value *argument = scope_get(scope, operand);
     for (int l = 0; l < hsc_shape_leaf_count(&operand->shape); l++)
-      if (argument[l].place >= 0)
+      if (argument[l].slot >= 0)
         return hsc__small_refuse(instr, "an array in memory");
     if (!s->dry) {
       HSC_TRY(emit_branch(s, instr, b, argument, &ends[b]));
@@ -541,7 +541,7 @@ static hsc_status *eval_conditional(hsc_small *s,
     hsc_small_value *root;
     HSC_TRY(eval_computation(s, instr->called[b], &argument, &root));
     for (int l = 0; l < leaves; l++)
-      results[l] = (hsc_small_value){.place = -1};
+      results[l] = (hsc_small_value){.slot = -1};
   }
   s->depth--;
   if (!s->dry)
@@ -558,10 +558,10 @@ static void enter_loop(hsc_small *s, const hsc_instr *loop, int count, hsc_small
   for (int l = 0; l < count; l++) {
     const hsc_shape *shape = hsc__small_leaf(loop, l);
     bool kept = hsc_cpu_loop_keeps(loop, l);
-    init[l] = (hsc_small_value){.place = -1};
+    init[l] = (hsc_small_value){.slot = -1};
     if (hsc__small_in_memory(loop, l, 0)) {
-      init[l].place = s->place_count;
-      s->places[s->place_count++] = (hsc_small_place){
+      init[l].slot = s->slot_count;
+      s->slots[s->slot_count++] = (hsc_small_slot){
           .address = s->dry ? NULL : e->buffers[kept ? l : output], .written = !kept};
     } else if (!s->dry && can_hold(shape)) {
       init[l].in = hsc__small_load(s, shape->type, e->buffers[l], hsc_shape_elements(shape), 0);
@@ -573,7 +573,7 @@ static void enter_loop(hsc_small *s, const hsc_instr *loop, int count, hsc_small
   for (int l = 0; l < count && !s->dry; l++) {
     if (hsc_cpu_loop_keeps(loop, l))
       continue;
-    if (init[l].place >= 0)
+    if (init[l].slot >= 0)
       hsc__small_copy(s, e->buffers[l], e->buffers[output],
                       hsc_shape_bytes(hsc__small_leaf(loop, l)));
     output++;
@@ -600,7 +600,7 @@ static hsc_status *walk_loop(hsc_small *s, const hsc_instr *loop) {
     if (hsc_cpu_loop_keeps(loop, l))
       continue;
     const hsc_shape *shape = hsc__small_leaf(loop, l);
-    if (!s->dry && results[l].place < 0)
+    if (!s->dry && results[l].slot < 0)
       hsc__small_store(s, shape->type, e->buffers[output], results[l].in,
                        hsc_shape_elements(shape));
     output++;

@@ -15,23 +15,23 @@
 enum {
   // of an array in registers
   HSC_SMALL_MAX_ELEMENTS = HSC_EMIT_MAX_LANES,
-  HSC_SMALL_MAX_PLACES = 256,  // arrays in memory
-  HSC_SMALL_MAX_DEPTH = 16,    // of loops and branches in each other
-  HSC_SMALL_MAX_RUNS = 64,     // pieces of memory that one slice is read from
+  HSC_SMALL_MAX_SLOTS = 256,  // arrays in memory
+  HSC_SMALL_MAX_DEPTH = 16,   // of loops and branches in each other
+  HSC_SMALL_MAX_RUNS = 64,    // pieces of memory that one slice is read from
 };
 
 // An array that lies in memory while the loop runs: only slices of it are read and written.
-typedef struct hsc_small_place {
+typedef struct hsc_small_slot {
   hsc_lv address;
   bool written;     // by the loop
   int32_t version;  // how often it was written so far, in the order of the code
-} hsc_small_place;
+} hsc_small_slot;
 
 // One array. In registers: a vector of all its elements in row-major order, or one scalar that all
-// elements are. In memory: a place, as it was when it had been written `version` times.
+// elements are. In memory: a slot, as it was when it had been written `version` times.
 typedef struct hsc_small_value {
   hsc_emit_value in;
-  int32_t place;  // number; -1 = in registers
+  int32_t slot;  // number; -1 = in registers
   int32_t version;
 } hsc_small_value;
 
@@ -42,8 +42,8 @@ typedef struct hsc_small {
   bool dry;
   double cost;  // vector instructions of one trip through everything, while dry
   int depth;    // of loops and branches around the code that is being made
-  hsc_small_place places[HSC_SMALL_MAX_PLACES];
-  int32_t place_count;
+  hsc_small_slot slots[HSC_SMALL_MAX_SLOTS];
+  int32_t slot_count;
   LLVMBasicBlockRef rooms;  // the first block, where memory of the function's own is reserved
 } hsc_small;
 

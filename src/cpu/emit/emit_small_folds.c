@@ -99,7 +99,7 @@ hsc_status *hsc__small_reduce(hsc_small *s,
     left[o] = operands[arrays + o].in;
   HSC_TRY(fold(s, by, left, now, arrays, width, right));
   for (int o = 0; o < arrays; o++)
-    results[o] = (hsc_small_value){.in = right[o], .place = -1};
+    results[o] = (hsc_small_value){.in = right[o], .slot = -1};
   return NULL;
 }
 

@@ -2,18 +2,18 @@
 // reads and writes slices of, such as what a scan runs along and what it makes.
 //
 // Loads and stores are at the level of the code that asks for them, in its order. A value in
-// memory may only be used while it is the newest version of its place, so that order is right.
+// memory may only be used while it is the newest version of its slot, so that order is right.
 #include "cpu/emit/emit_small.h"
 
 #define B (e->builder)
 
-// The place of a value, which must be as it was last written.
-static hsc_status *place_of(hsc_small *s,
-                            const hsc_instr *instr,
-                            const hsc_small_value *value,
-                            hsc_small_place **out_place) {
-  *out_place = &s->places[value->place];
-  if ((*out_place)->version != value->version)
+// The slot of a value, which must be as it was last written.
+static hsc_status *slot_of(hsc_small *s,
+                           const hsc_instr *instr,
+                           const hsc_small_value *value,
+                           hsc_small_slot **out_slot) {
+  *out_slot = &s->slots[value->slot];
+  if ((*out_slot)->version != value->version)
     return hsc__small_refuse(instr, "an array after it was written over");
   return NULL;
 }
@@ -241,7 +241,7 @@ hsc_status *hsc__small_slice(hsc_small *s,
   const hsc_shape *array = &instr->operands[0]->shape;
   hsc_type type = array->type;
   int64_t elements = hsc_shape_elements(array);
-  hsc_small_place *place = NULL;
+  hsc_small_slot *slot = NULL;
   window w;
   if (instr->op == HSC_OP_SLICE)
     for (int d = 0; d < array->rank; d++)
@@ -249,10 +249,10 @@ hsc_status *hsc__small_slice(hsc_small *s,
         return hsc__small_refuse(instr, "its stride");
   if (instr->op == HSC_OP_DYNAMIC_SLICE && instr->operand_count != 1 + array->rank)
     return hsc__small_refuse(instr, "its indices");
-  if (operands[0].place >= 0)
-    HSC_TRY(place_of(s, instr, &operands[0], &place));
+  if (operands[0].slot >= 0)
+    HSC_TRY(slot_of(s, instr, &operands[0], &slot));
   HSC_TRY(window_of(instr, array, instr->shape.dims, &w));
-  *out_value = (hsc_small_value){.place = -1};
+  *out_value = (hsc_small_value){.slot = -1};
   if (s->dry) {
     s->cost += window_cost(s, &w, type);
     return NULL;
@@ -264,8 +264,8 @@ hsc_status *hsc__small_slice(hsc_small *s,
   } else {
     start_at(s, instr, operands + 1, 1, &w);
   }
-  if (place)
-    return load_window(s, &w, type, place->address, place->written ? s->e->level : w.level,
+  if (slot)
+    return load_window(s, &w, type, slot->address, slot->written ? s->e->level : w.level,
                        &out_value->in);
   if (!w.start) {
     int32_t map[HSC_SMALL_MAX_ELEMENTS];
@@ -284,25 +284,25 @@ hsc_status *hsc__small_update(hsc_small *s,
   const hsc_shape *array = &instr->operands[0]->shape;
   hsc_type type = array->type;
   int64_t elements = hsc_shape_elements(array);
-  hsc_small_place *place = NULL;
+  hsc_small_slot *slot = NULL;
   window w;
-  if (instr->operand_count != 2 + array->rank || operands[1].place >= 0)
+  if (instr->operand_count != 2 + array->rank || operands[1].slot >= 0)
     return hsc__small_refuse(instr, "its operands");
-  if (operands[0].place >= 0) {
-    HSC_TRY(place_of(s, instr, &operands[0], &place));
-    if (!place->written)
+  if (operands[0].slot >= 0) {
+    HSC_TRY(slot_of(s, instr, &operands[0], &slot));
+    if (!slot->written)
       return hsc__small_refuse(instr, "an array that the loop keeps");
-    place->version++;
+    slot->version++;
   }
   HSC_TRY(window_of(instr, array, instr->operands[1]->shape.dims, &w));
-  *out_value = (hsc_small_value){.place = operands[0].place, .version = place ? place->version : 0};
+  *out_value = (hsc_small_value){.slot = operands[0].slot, .version = slot ? slot->version : 0};
   if (s->dry) {
     s->cost += window_cost(s, &w, type);
     return NULL;
   }
   start_at(s, instr, operands + 2, 2, &w);
-  if (place) {
-    store_window(s, &w, type, place->address, operands[1].in);
+  if (slot) {
+    store_window(s, &w, type, slot->address, operands[1].in);
     return NULL;
   }
   if (!w.start) {

@@ -88,6 +88,9 @@ bool hsc__emit_can_walk(const hsc_instr *instr) {
              instr->shape.type == instr->operands[0]->shape.type;
     case HSC_OP_MAP:
       return instr->called_count == 1 && hsc__emit_can_called(instr->called[0]);
+    case HSC_OP_REDUCE_WINDOW:
+      return hsc_instr_is_small_window(instr) && !hsc_type_is_complex(instr->shape.type) &&
+             instr->called_count == 1 && hsc__emit_can_called(instr->called[0]);
     default:
       return hsc__emit_can_elementwise(instr);
   }
@@ -500,6 +503,28 @@ static hsc_status *visit_concatenate(hsc_emitter *e,
   return NULL;
 }
 
+// Clamps in the operand's own type where the limit fits in it: twice the lanes of 64 bits.
+static void clamp_start(hsc_emitter *e, hsc_type type, int64_t limit, hsc_emit_value *value) {
+  bool is_signed = hsc_type_class_of(type) == HSC_CLASS_SIGNED;
+  int bits = 8 * (int)hsc_type_bytes(type);
+  bool narrow = bits < 64 && limit < (int64_t)1 << (bits - 1);
+  LLVMTypeRef wide = hsc__emit_lanes_of(e, e->i64, value->vector);
+  LLVMTypeRef at = narrow ? hsc__emit_type(e, type) : e->i64;
+  hsc__emit_at(e, value->level);
+  if (!narrow && bits < 64)
+    value->v = is_signed ? hsc_ll.BuildSExt(B, value->v, wide, "")
+                         : hsc_ll.BuildZExt(B, value->v, wide, "");
+  hsc_lv zero = hsc__emit_int_like(e, at, 0, value->vector);
+  hsc_lv high = hsc__emit_int_like(e, at, limit, value->vector);
+  if (is_signed)
+    value->v = hsc_ll.BuildSelect(B, hsc_ll.BuildICmp(B, LLVMIntSLT, value->v, zero, ""), zero,
+                                  value->v, "");
+  value->v = hsc_ll.BuildSelect(B, hsc_ll.BuildICmp(B, LLVMIntUGT, value->v, high, ""), high,
+                                value->v, "");
+  if (narrow)
+    value->v = hsc_ll.BuildZExt(B, value->v, wide, "");
+}
+
 // An index operand clamped to [0, limit], as a symbol.
 static hsc_status *clamped_start(hsc_emitter *e,
                                  const hsc_instr *operand,
@@ -515,21 +540,7 @@ static hsc_status *clamped_start(hsc_emitter *e,
   HSC_TRY(hsc__emit_visit(e, operand, index, mask, &value));
   hsc_emit_symbol_kind kind = HSC_SYMBOL_SCALAR;
   if (!e->analysing) {
-    hsc_type type = operand->shape.type;
-    bool is_signed = hsc_type_class_of(type) == HSC_CLASS_SIGNED;
-    hsc__emit_at(e, value.level);
-    if (hsc_type_bytes(type) < 8) {
-      LLVMTypeRef lanes = hsc__emit_lanes_of(e, e->i64, value.vector);
-      value.v = is_signed ? hsc_ll.BuildSExt(B, value.v, lanes, "")
-                          : hsc_ll.BuildZExt(B, value.v, lanes, "");
-    }
-    hsc_lv zero = hsc__emit_int_like(e, e->i64, 0, value.vector);
-    hsc_lv high = hsc__emit_int_like(e, e->i64, limit, value.vector);
-    if (is_signed)
-      value.v = hsc_ll.BuildSelect(B, hsc_ll.BuildICmp(B, LLVMIntSLT, value.v, zero, ""), zero,
-                                   value.v, "");
-    value.v = hsc_ll.BuildSelect(B, hsc_ll.BuildICmp(B, LLVMIntUGT, value.v, high, ""), high,
-                                 value.v, "");
+    clamp_start(e, operand->shape.type, limit, &value);
     if (value.vector)
       kind = HSC_SYMBOL_LANES;
   }
@@ -746,6 +757,51 @@ static hsc_status *visit_elementwise(hsc_emitter *e,
   return NULL;
 }
 
+// One position of a window: what the fold of the positions before it becomes.
+static hsc_status *fold_position(
+    hsc_emitter *e, const hsc_instr *instr, piece *p, hsc_lv mask, hsc_emit_value *folded) {
+  hsc_emit_value arguments[2] = {*folded};
+  hsc_emit_value result = {0};
+  HSC_TRY(visit_piece(e, instr->operands[0], p, mask, *folded, &arguments[1]));
+  if (e->analysing) {
+    e->simple_ops += instr->called[0]->instr_count;
+    return NULL;
+  }
+  HSC_TRY(hsc__emit_called(e, instr->called[0], arguments, &result));
+  *folded = is_conditional(p) ? hsc__emit_select(e, p->condition, result, *folded) : result;
+  return NULL;
+}
+
+// Positions in ascending order, as the evaluator folds them; those outside take no part.
+static hsc_status *visit_reduce_window(hsc_emitter *e,
+                                       const hsc_instr *instr,
+                                       const hsc_affine *index,
+                                       hsc_lv mask,
+                                       hsc_emit_value *out_value) {
+  const hsc_window_dim *dims = instr->attr.window.window.dims;
+  const hsc_shape *from = &instr->operands[0]->shape;
+  int64_t k[HSC_MAX_RANK] = {0};
+  HSC_TRY(hsc__emit_visit(e, instr->operands[1], NULL, mask, out_value));
+  for (bool more = true; more;) {
+    piece p = {0};
+    HSC_TRY(new_index(e, from->rank, &p.index));
+    for (int i = 0; i < from->rank; i++) {
+      p.index[i] = hsc_affine_scale(&index[i], dims[i].stride);
+      p.index[i].constant += k[i] * dims[i].window_dilation - dims[i].pad_low;
+      bound(e, &p, i, 0, from->dims[i]);
+    }
+    if (!p.never)
+      HSC_TRY(fold_position(e, instr, &p, mask, out_value));
+    more = false;
+    for (int i = from->rank - 1; i >= 0 && !more; i--) {
+      more = ++k[i] < dims[i].size;
+      if (!more)
+        k[i] = 0;
+    }
+  }
+  return NULL;
+}
+
 static hsc_status *visit_permuted(hsc_emitter *e,
                                   const hsc_instr *instr,
                                   const hsc_affine *index,
@@ -795,6 +851,8 @@ static hsc_status *visit_op(hsc_emitter *e,
       return visit_dynamic_update_slice(e, instr, index, mask, out_value);
     case HSC_OP_GATHER:
       return visit_gather(e, instr, index, mask, out_value);
+    case HSC_OP_REDUCE_WINDOW:
+      return visit_reduce_window(e, instr, index, mask, out_value);
     case HSC_OP_OPT_BARRIER:
       return hsc__emit_visit(e, instr->operands[0], index, mask, out_value);
     default:

@@ -2,6 +2,7 @@
 // windows.h). Windows are walked in ascending order of their positions, and sources in ascending
 // order of theirs, as the reference evaluator does, so results are the same bit for bit, except
 // that a fold which runs from the end (a reversed cumulative sum) adds in the opposite order.
+#include "cpu/emit/emit.h"
 #include "cpu/kernels/conv/conv_kernels.h"
 #include "cpu/thunks/lanes.h"
 #include "cpu/thunks/lower.h"
@@ -104,6 +105,18 @@ static bool plan_windows(const hsc_window *window,
   return true;
 }
 
+// Windows of few positions are generated code, which reads each element's neighbours by itself.
+static hsc_status *is_kernel(const hsc_cpu_compiler *compiler,
+                             const hsc_instr *instr,
+                             bool *out_is_kernel) {
+  uint64_t in_place[HSC_KERNEL_MAX_BUFFERS];
+  hsc_kernel_plan plan = {0};
+  *out_is_kernel = false;
+  if (!hsc_instr_is_small_window(instr))
+    return NULL;
+  return hsc_kernel_plan_try(instr, &compiler->device->isa, &plan, in_place, out_is_kernel);
+}
+
 hsc_status *hsc__cpu_choose_windows(hsc_cpu_compiler *compiler,
                                     hsc_cpu_step *step,
                                     hsc_cpu_choice *choice,
@@ -113,6 +126,10 @@ hsc_status *hsc__cpu_choose_windows(hsc_cpu_compiler *compiler,
   bool scatter = instr->op == HSC_OP_SELECT_AND_SCATTER;
   if ((!scatter && instr->op != HSC_OP_REDUCE_WINDOW) ||
       instr->operand_count != (scatter ? 3 : 2) || !hsc_shape_is_array(&instr->shape))
+    return NULL;
+  bool generated = false;
+  HSC_TRY(is_kernel(compiler, instr, &generated));
+  if (generated)
     return NULL;
   hsc_type type = instr->operands[0]->shape.type;
   if (instr->shape.type != type || instr->operands[1]->shape.type != type ||
@@ -356,6 +373,80 @@ static void reduce_running(const windows_run *r, const int64_t *o, int64_t first
   }
 }
 
+// ---- cumulative folds along neighbours ----------------------------------------------------------
+
+// Rows that are folded at once, and the columns of them that are turned at a time.
+enum { ROW_LANES = 64, ROW_COLUMNS = 16 };
+
+// Whether the fold runs along the dimension whose elements are neighbours, so that a lane is a row.
+static bool folds_rows(const hsc_windows *w) {
+  return w->running == 1 && w->outer_count == 2 && w->run == 1 && w->free_count == 1 &&
+         w->axes[0].in_stride == w->axes[1].in_size && w->axes[0].out_stride == w->axes[1].out_size;
+}
+
+#define TURN(BYTES, TYPE) \
+  case BYTES: \
+    for (int64_t row = 0; row < rows; row++) \
+      for (int64_t column = 0; column < columns; column++) { \
+        TYPE *one = (TYPE *)(matrix + row * row_bytes) + column; \
+        TYPE *turned = (TYPE *)lanes + column * ROW_LANES + row; \
+        if (back) \
+          *one = *turned; \
+        else \
+          *turned = *one; \
+      } \
+    break;
+
+// A block of a matrix to columns of ROW_LANES elements each, or back.
+static void turn(char *matrix,
+                 int64_t row_bytes,
+                 int64_t rows,
+                 int64_t columns,
+                 char *lanes,
+                 int bytes,
+                 bool back) {
+  switch (bytes) {
+    TURN(1, uint8_t)
+    TURN(2, uint16_t)
+    TURN(4, uint32_t)
+    TURN(8, uint64_t)
+    default:
+      break;
+  }
+}
+#undef TURN
+
+// Rows [begin, end), ROW_LANES of them at once: each column folds the one before it. The scratch
+// holds the columns in turn, after the last column of the block before.
+static void reduce_rows(const windows_run *r, int64_t begin, int64_t end, char *scratch) {
+  const hsc_windows *w = r->w;
+  int64_t length = w->axes[1].in_size;
+  int64_t row_bytes = length * w->element_bytes;
+  int64_t column_bytes = ROW_LANES * (int64_t)w->element_bytes;
+  char *carry = scratch;
+  char *lanes = scratch + column_bytes;
+  for (int64_t first = begin; first < end; first += ROW_LANES) {
+    int64_t rows = smaller(ROW_LANES, end - first);
+    hsc_fill(carry, r->init, w->element_bytes, rows);
+    for (int64_t done = 0; done < length; done += ROW_COLUMNS) {
+      int64_t columns = smaller(ROW_COLUMNS, length - done);
+      int64_t column = w->running_back ? length - done - columns : done;
+      int64_t offset = first * row_bytes + column * w->element_bytes;
+      turn((char *)(uintptr_t)r->in + offset, row_bytes, rows, columns, lanes, w->element_bytes,
+           false);
+      for (int64_t i = 0; i < columns; i++) {
+        char *now = lanes + (w->running_back ? columns - 1 - i : i) * column_bytes;
+        void *buffers[3] = {carry, now, now};
+        r->combine(buffers, 0, rows);
+        carry = now;
+      }
+      turn(r->out + offset, row_bytes, rows, columns, lanes, w->element_bytes, true);
+      memcpy(scratch, carry, (size_t)(rows * w->element_bytes));
+      carry = scratch;
+    }
+  }
+}
+
 static void reduce_free_position(
     const windows_run *r, int64_t position, int64_t first, int64_t count, char *scratch) {
   const hsc_windows *w = r->w;
@@ -545,6 +636,10 @@ static void do_task(void *context, int64_t task, int worker) {
   int64_t end = smaller(begin + r->per_task, w->free_positions);
   int64_t first = w->direct ? piece * w->run_chunk : 0;
   int64_t count = w->direct ? smaller(w->run_chunk, w->run - first) : 1;
+  if (!w->is_scatter && folds_rows(w)) {
+    reduce_rows(r, begin, end, scratch);
+    return;
+  }
   for (int64_t position = begin; position < end; position++) {
     if (w->is_scatter)
       scatter_free_position(r, position, first, count, scratch);
@@ -574,6 +669,8 @@ hsc_status *hsc__cpu_run_windows(const hsc_cpu_frame *frame, const hsc_cpu_thunk
   int threads = hsc_cpu_pool_thread_count(frame->pool);
   int64_t tasks = w->work < 50000 ? 1 : smaller(w->free_positions, 8 * (int64_t)threads);
   r.per_task = (w->free_positions + tasks - 1) / tasks;
+  if (!w->is_scatter && folds_rows(w))
+    r.per_task = (r.per_task + ROW_LANES - 1) / ROW_LANES * ROW_LANES;
   hsc_cpu_pool_run(frame->pool, (w->free_positions + r.per_task - 1) / r.per_task * r.runs, do_task,
                    &r);
   return NULL;

@@ -281,3 +281,21 @@ bool hsc_instr_is_scalar_constant(const hsc_instr *instr, double *out_value) {
   *out_value = hsc_literal_get_double(literal, 0);
   return true;
 }
+
+bool hsc_instr_is_small_window(const hsc_instr *instr) {
+  if (instr->op != HSC_OP_REDUCE_WINDOW || instr->operand_count != 2 ||
+      !hsc_shape_is_array(&instr->shape) || instr->shape.type != instr->operands[0]->shape.type)
+    return false;
+  const hsc_window *window = &instr->attr.window.window;
+  int64_t positions = 1;
+  for (int i = 0; i < window->rank; i++) {
+    const hsc_window_dim *d = &window->dims[i];
+    bool grows = d->size > 4 && d->size >= instr->operands[0]->shape.dims[i];
+    if (d->base_dilation != 1 || d->reversal || grows || d->size > HSC_SMALL_WINDOW)
+      return false;
+    positions *= d->size;
+    if (positions > HSC_SMALL_WINDOW)
+      return false;
+  }
+  return true;
+}

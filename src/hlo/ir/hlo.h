@@ -668,6 +668,11 @@ bool hsc_instr_has_effect(const hsc_instr *instr);
 // True when the result has the same bytes as the first operand (both dense and row-major), so that
 // it needs no code and no memory of its own.
 bool hsc_instr_is_alias(const hsc_instr *instr);
+// A reduce-window of one operand with so few positions a window that each element of its result can
+// be computed by itself: no window that grows with the result (cumulative folds), no element spread
+// apart, at most HSC_SMALL_WINDOW positions.
+enum { HSC_SMALL_WINDOW = 64 };
+bool hsc_instr_is_small_window(const hsc_instr *instr);
 // also through broadcast
 bool hsc_instr_is_scalar_constant(const hsc_instr *instr, double *out_value);
 // op, attributes, raw texts but metadata, called computations (by meaning)

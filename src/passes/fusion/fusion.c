@@ -31,6 +31,15 @@ static bool moves_minor_dimension(const hsc_instr *transpose) {
   return rank > 0 && transpose->attr.dims.dims.v[rank - 1] != rank - 1;
 }
 
+// A gather of single elements: its value at an index is one element of the operand, wherever.
+static bool is_point_gather(const hsc_instr *instr) {
+  const hsc_dims *sizes = &instr->attr.gather.slice_sizes;
+  for (int i = 0; i < sizes->count; i++)
+    if (sizes->v[i] != 1)
+      return false;
+  return hsc_shape_elements(&instr->operands[0]->shape) > 0;
+}
+
 // Ops whose value at an index depends on few operand elements at indices that are cheap to compute.
 static bool fusible(const hsc_instr *instr) {
   if (!hsc_shape_is_array(&instr->shape) || instr->control_count)
@@ -57,6 +66,13 @@ static bool fusible(const hsc_instr *instr) {
     }
     case HSC_OP_CONSTANT:
       return hsc_shape_elements(&instr->shape) == 1 && !instr->attr.literal.value->elided;
+    case HSC_OP_REDUCE_WINDOW: {
+      hsc_op op;
+      return hsc_instr_is_small_window(instr) && hsc__is_simple_reducer(instr->called[0], &op) &&
+             !hsc_type_is_complex(instr->shape.type);
+    }
+    case HSC_OP_GATHER:
+      return is_point_gather(instr);
     default:
       return false;
   }
@@ -117,8 +133,16 @@ static bool free_to_duplicate(const hsc_instr *instr, int depth) {
   }
 }
 
+// Whether `instr` reads elements of `operand` more than once, or in no order.
+static bool rereads(const hsc_instr *instr, const hsc_instr *operand) {
+  return instr->operands[0] == operand &&
+         (instr->op == HSC_OP_REDUCE_WINDOW || instr->op == HSC_OP_GATHER);
+}
+
 bool hsc__fusion_reuses(const hsc_instr *consumer, const hsc_instr *producer) {
   int64_t elements = hsc_shape_elements(&producer->shape);
+  if (rereads(consumer, producer))
+    return true;
   if (consumer->op == HSC_OP_BROADCAST)
     return hsc_shape_elements(&consumer->shape) > elements;
   if (!is_fusion(consumer))
@@ -131,6 +155,8 @@ bool hsc__fusion_reuses(const hsc_instr *consumer, const hsc_instr *producer) {
     // Follow the parameter through data movement to a broadcast that widens it.
     for (int u = 0; u < parameter->user_count; u++) {
       const hsc_instr *user = parameter->users[u];
+      if (rereads(user, parameter))
+        return true;
       while (user->op == HSC_OP_RESHAPE && user->user_count == 1)
         user = user->users[0];
       if (user->op == HSC_OP_BROADCAST && hsc_shape_elements(&user->shape) > elements)
@@ -201,8 +227,32 @@ static bool goes_one_by_one(const hsc_instr *consumer) {
   return false;
 }
 
+// Numbers side by side for a gather of elements: each is asked for by its place, so that nothing has
+// to be chosen.
+static bool indexes(const hsc_instr *concatenate, const hsc_instr *value, const hsc_instr *user) {
+  return user->op == HSC_OP_GATHER && is_point_gather(user) && user->operands[1] == value &&
+         user->operands[0] != value &&
+         user->attr.gather.index_vector_dim == concatenate->attr.dims.dims.v[0];
+}
+
+static bool is_only_indices(const hsc_instr *consumer, const hsc_instr *producer) {
+  if (producer->op != HSC_OP_CONCATENATE || producer->control_count)
+    return false;
+  if (!is_fusion(consumer))
+    return indexes(producer, producer, consumer);
+  for (int i = 0; i < consumer->operand_count; i++) {
+    const hsc_instr *parameter = consumer->called[0]->parameters[i];
+    if (consumer->operands[i] != producer)
+      continue;
+    for (int u = 0; u < parameter->user_count; u++)
+      if (!indexes(producer, parameter, parameter->users[u]))
+        return false;
+  }
+  return true;
+}
+
 static bool should_fuse(const hsc_instr *consumer, const hsc_instr *producer) {
-  if (is_fusion(producer) || !fusible(producer))
+  if (is_fusion(producer) || (!fusible(producer) && !is_only_indices(consumer, producer)))
     return false;
   if (hsc__is_costly_op(producer->op) && goes_one_by_one(consumer))
     return false;

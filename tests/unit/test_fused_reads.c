@@ -1,0 +1,89 @@
+// test_fused_reads.c - operations that read their operand more than once, or in no order, within
+// kernels: windows of few positions between elementwise operations, gathers of single elements by
+// indices that are put together. Against the reference evaluator.
+#include "kernel_case.h"
+
+static hsc_instr *window(kernel_case *c, hsc_instr *x, hsc_op op, double init) {
+  hsc_window_dim dims[3];
+  hsc_type type = x->shape.type;
+  for (int i = 0; i < 3; i++)
+    dims[i] = (hsc_window_dim){.size = 1 + kernel_case_below(c, 4),
+                               .stride = 1 + kernel_case_below(c, 2),
+                               .pad_low = kernel_case_below(c, 3),
+                               .pad_high = kernel_case_below(c, 2),
+                               .window_dilation = 1 + kernel_case_below(c, 2),
+                               .base_dilation = 1};
+  hsc_attr attr = {.window = {{3, hsc_arena_copy(c->module->arena, dims, sizeof dims)}}};
+  hsc_computation *called = hsc_module_scalar_reducer(c->module, op, type);
+  hsc_instr *start = hsc_build_scalar(&c->b, type, init);
+  return hsc_build_op(&c->b, HSC_OP_REDUCE_WINDOW, (hsc_shape){0}, &attr, 2,
+                      (hsc_instr *[]){x, start}, 1, &called);
+}
+
+// Elementwise before, between two windows, and after; the first value is read by both ends.
+static void windows_between_elementwise(void **state) {
+  (void)state;
+  static const hsc_type types[] = {HSC_TYPE_F32, HSC_TYPE_F64, HSC_TYPE_S32, HSC_TYPE_BF16};
+  for (uint64_t seed = 1; seed <= 60; seed++) {
+    kernel_case c;
+    kernel_case_begin(&c, seed);
+    int64_t dims[3];
+    for (int i = 0; i < 3; i++)
+      dims[i] = 9 + kernel_case_below(&c, i == 2 ? 40 : 8);
+    hsc_instr *x = kernel_case_input(&c, types[seed % 4], 3, dims, 3);
+    hsc_instr *y =
+        hsc_build_binary(&c.b, HSC_OP_MAXIMUM, x, hsc_build_unary(&c.b, HSC_OP_NEGATE, x));
+    hsc_instr *w = window(&c, y, HSC_OP_ADD, 0);
+    w = hsc_build_binary(&c.b, HSC_OP_SUBTRACT, w, hsc_build_unary(&c.b, HSC_OP_SIGN, w));
+    w = window(&c, w, HSC_OP_MAXIMUM, -2);
+    kernel_case_check(
+        &c, hsc_build_binary(&c.b, HSC_OP_ADD, w, hsc_build_unary(&c.b, HSC_OP_ABS, w)), 0);
+  }
+}
+
+// table[i, j] with i and j from arrays of their own, beyond both ends too, then computed with.
+static void elements_by_parts_of_indices(void **state) {
+  (void)state;
+  static const hsc_type index_types[] = {HSC_TYPE_S32, HSC_TYPE_S64, HSC_TYPE_S8, HSC_TYPE_U8,
+                                         HSC_TYPE_U32};
+  for (uint64_t seed = 1; seed <= 60; seed++) {
+    kernel_case c;
+    kernel_case_begin(&c, seed);
+    hsc_arena *arena = c.module->arena;
+    hsc_type type = index_types[seed % 5];
+    int64_t sizes[2] = {1 + kernel_case_below(&c, 90), 1 + kernel_case_below(&c, 300)};
+    int64_t count = 1 + kernel_case_below(&c, 200);
+    int64_t column[2] = {count, 1};
+    hsc_instr *table = kernel_case_input(&c, HSC_TYPE_F32, 2, sizes, 9);
+    hsc_instr *parts[2];
+    for (int i = 0; i < 2; i++) {
+      hsc_instr *at = kernel_case_input(&c, type, 1, &count, 100);
+      parts[i] = hsc_build_reshape(&c.b, hsc_build_binary(&c.b, HSC_OP_ADD, at, at), 2, column);
+    }
+    hsc_instr *indices = hsc_build_concatenate(&c.b, 2, parts, 1);
+    hsc_attr attr = {.gather = {.collapsed_slice_dims = HSC_DIMS(arena, 0, 1),
+                                .start_index_map = HSC_DIMS(arena, seed % 2, 1 - seed % 2),
+                                .index_vector_dim = 1,
+                                .slice_sizes = HSC_DIMS(arena, 1, 1)}};
+    hsc_instr *found = hsc_build_op(&c.b, HSC_OP_GATHER, (hsc_shape){0}, &attr, 2,
+                                    (hsc_instr *[]){table, indices}, 0, NULL);
+    kernel_case_check(
+        &c,
+        hsc_build_binary(&c.b, HSC_OP_MULTIPLY, found, hsc_build_unary(&c.b, HSC_OP_ABS, found)),
+        0);
+  }
+}
+
+static int end_all(void **state) {
+  (void)state;
+  kernel_case_end_all();
+  return 0;
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(windows_between_elementwise),
+      cmocka_unit_test(elements_by_parts_of_indices),
+  };
+  return cmocka_run_group_tests(tests, NULL, end_all);
+}
