@@ -227,8 +227,8 @@ static bool goes_one_by_one(const hsc_instr *consumer) {
   return false;
 }
 
-// Numbers side by side for a gather of elements: each is asked for by its place, so that nothing has
-// to be chosen.
+// Numbers side by side for a gather of elements: each is asked for by its place, so that nothing
+// has to be chosen.
 static bool indexes(const hsc_instr *concatenate, const hsc_instr *value, const hsc_instr *user) {
   return user->op == HSC_OP_GATHER && is_point_gather(user) && user->operands[1] == value &&
          user->operands[0] != value &&
