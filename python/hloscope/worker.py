@@ -162,7 +162,7 @@ class Worker:
         }
         if not found:
             start = now()
-            found = self.device.compile(program.code, overrides)
+            found = self.device.compile(program.code, overrides, program.spread)
             how["compile_ns"] = now() - start
             self.device.executables[key] = found
         how.update(usage_since(before, "compile_"))
@@ -188,9 +188,10 @@ class Worker:
                 )
         return feed
 
-    def shape_text(self, shape):
+    def shape_text(self, shape, dims=None):
         names = self.device.inputs_module.HLO_NAMES
-        return f"{names[self.device.np.dtype(shape.numpy_dtype())]}[{','.join(map(str, shape.dimensions()))}]"
+        numbers = ",".join(map(str, shape.dimensions() if dims is None else dims))
+        return f"{names[self.device.np.dtype(shape.numpy_dtype())]}[{numbers}]"
 
     # -- jobs, by their names in the protocol
 
@@ -209,6 +210,7 @@ class Worker:
         self.cache_dir = member(request, "cache_dir", str)
         self.device = Device()
         self.device.overrides = member(request, "overrides", dict, {})
+        self.device.count = member(request, "options", dict, {}).get("device_count", 1)
         version = (
             [int(n) for n in self.device.x.mlir.get_current_version().split(".")]
             if hasattr(self.device.x.mlir, "get_current_version")
@@ -262,8 +264,14 @@ class Worker:
         program = self.program(request)
         e, how = self.compiled(request, program)
         overhead = {"call_overhead_ns": self.device.call_overhead()}
+        optimized_to = member(request, "optimized_to", str)
+        if optimized_to and program.spread.devices > 1:
+            with open(optimized_to, "wb") as file:
+                file.write(e.proto)
+            overhead.update(optimized=optimized_to, optimized_format="hlo")
         return {
             **self.known(program, e),
+            "memory": self.memory_of(e),
             **self.times_of(program),
             **{k: how[k] for k in ("compile", "lookup_ns", "compile_ns")},
             **overhead,
@@ -279,12 +287,14 @@ class Worker:
         self.step = "compiling"
         start, processor = now(), time.process_time_ns()
         try:
-            loaded = self.device.compile_only(program.code, member(request, "overrides", dict, {}))
+            loaded = self.device.compile_only(
+                program.code, member(request, "overrides", dict, {}), program.spread
+            )
             compile_ns, processor = now() - start, time.process_time_ns() - processor
         finally:
             xspace = session.stop() if session else None
         self.step = "reading what the compiler made"
-        e = self.last = Executable(self.device, loaded)
+        e = self.last = Executable(self.device, loaded, program.spread)
         fingerprint = loaded.fingerprint
         answer = {
             "compile_ns": compile_ns,
@@ -292,7 +302,7 @@ class Worker:
             **self.known(program, e),
             **self.times_of(program),
             "cost": e.cost,
-            "memory": {key: getattr(e.memory, name, None) for key, name in MEMORY},
+            "memory": self.memory_of(e),
             "executable_fingerprint": (
                 fingerprint.decode("ascii", "backslashreplace") if fingerprint else None
             ),
@@ -310,6 +320,9 @@ class Worker:
                 file.write(data)
             answer["serialized_bytes"] = len(data)
         return answer
+
+    def memory_of(self, e):
+        return {key: getattr(e.memory, name, None) for key, name in MEMORY}
 
     def times_of(self, program):
         if program.reported:
@@ -334,6 +347,8 @@ class Worker:
         return {
             "name": self.facts_of(program, "name", e.module.name),
             "fingerprint": program.fingerprint,
+            "partitions": program.spread.partitions,
+            "replicas": program.spread.replicas,
             "program_instructions": program.facts.get("program_instructions"),
             "inputs": program.facts.get("inputs") or inputs,
             "outputs": [self.shape_text(s) for s in e.output_shapes],
@@ -479,7 +494,11 @@ class Worker:
             os.makedirs(save_to, exist_ok=True)
         for i, (array, shape) in enumerate(zip(arrays, e.output_shapes)):
             data = array.tobytes()
-            output = {"shape": self.shape_text(shape), "digest": digest(data), "bytes": len(data)}
+            dims = array.shape if e.output_pieces else shape.dimensions()
+            text = self.shape_text(shape, dims)
+            output = {"shape": text, "digest": digest(data), "bytes": len(data)}
+            if e.output_pieces:
+                output.update(e.how[i])
             if save_to:
                 output["file"] = os.path.join(save_to, f"output_{i}.bin")
                 with open(output["file"], "wb") as file:
@@ -551,7 +570,7 @@ class Worker:
         executables, compile_ns = [], []
         for overrides in variants:
             start = now()
-            e = self.device.compile(program.code, overrides)
+            e = self.device.compile(program.code, overrides, program.spread)
             compile_ns.append(now() - start)
             if not executables:
                 e.set_inputs(
@@ -640,7 +659,7 @@ class Worker:
                 t["client_create_ns"] = mine.open()
             self.step = "compiling"
             before, start = usage(), now()
-            e = mine.compile(program.code, member(request, "overrides", dict, {}))
+            e = mine.compile(program.code, member(request, "overrides", dict, {}), program.spread)
             t["compile_ns"] = now() - start
             t["compile_page_faults_count"] = usage()[0] - before[0]
             feed = self.feed(request, e)
@@ -679,7 +698,10 @@ class Worker:
             if kept is not None:
                 t["serialize_ns"] = now() - start
                 start = now()
-                mine.client.deserialize_executable(kept, mine.device_list(), mine.options({}))
+                spread = program.spread
+                mine.client.deserialize_executable(
+                    kept, mine.device_list(spread), mine.options({}, spread)
+                )
                 t["disk_load_ns"] = now() - start
         finally:
             start = now()

@@ -192,9 +192,16 @@ class Device:
         self.registered = set()  # modules of jaxlib whose custom calls are known
         self.overrides = {}  # of every compile, before those of a job
         self.overhead_ns = None
+        self.count = 1  # devices that the client has
 
     def open(self):
         start = now()
+        if (
+            self.count > 1
+        ):  # every jaxlib reads it, at its first client; few have an argument for it
+            flags = os.environ.get("XLA_FLAGS", "")
+            flag = f"--xla_force_host_platform_device_count={self.count}"
+            os.environ["XLA_FLAGS"] = f"{flags} {flag}".strip()
         self.client = self.xc.make_cpu_client()
         self.device = self.client.devices()[0]
         self.sharding = self.sharding_class(self.device)
@@ -215,14 +222,32 @@ class Device:
             Aval(array), self.sharding, [array], [self.device], True, **self.put_options
         )
 
-    def options(self, overrides):
+    def put_pieces(self, cut, array):
+        """One array of several devices, of one piece each."""
+        pieces = cut.cut(array)
+        devices = self.client.devices()[: len(pieces)]
+        sharding = self.x.GSPMDSharding(self.x.DeviceList(tuple(devices)), cut.sharding)
+        return self.x.batched_device_put(
+            Aval(array), sharding, pieces, devices, True, **self.put_options
+        )
+
+    def options(self, overrides, spread):
         options = self.xc.CompileOptions()
-        options.num_replicas = options.num_partitions = 1
+        build = options.executable_build_options
+        for to in (options, build):
+            to.num_replicas, to.num_partitions = spread.replicas, spread.partitions
+        if spread.devices > 1:
+            build.use_spmd_partitioning = spread.partitions > 1
+            if spread.shardy and hasattr(build, "use_shardy_partitioner"):
+                build.use_shardy_partitioner = True
+            build.device_assignment = self.xc.DeviceAssignment.create(
+                self.np.arange(spread.devices).reshape(spread.replicas, spread.partitions)
+            )
         options.env_option_overrides = list(overrides.items())
         return options
 
-    def device_list(self):
-        return self.x.DeviceList((self.device,))
+    def device_list(self, spread):
+        return self.x.DeviceList(tuple(self.client.devices()[: spread.devices]))
 
     def register_calls(self, code):
         """Makes known what JAX's programs call by name and jaxlib brings: LAPACK (SciPy's, 0.3 s to
@@ -243,15 +268,15 @@ class Device:
             if module == "lapack":
                 library._lapack.initialize()
 
-    def compile_only(self, code, overrides):
+    def compile_only(self, code, overrides, spread):
         """What jaxlib makes of StableHLO in the current client."""
-        options = self.options({**self.overrides, **overrides})
+        options = self.options({**self.overrides, **overrides}, spread)
         if hasattr(self.client, "compile_and_load"):
-            return self.client.compile_and_load(code, self.device_list(), options)
+            return self.client.compile_and_load(code, self.device_list(spread), options)
         return self.client.compile(code, options)  # before 0.6.1
 
-    def compile(self, code, overrides):
-        return Executable(self, self.compile_only(code, overrides))
+    def compile(self, code, overrides, spread):
+        return Executable(self, self.compile_only(code, overrides, spread), spread)
 
     def serialized(self, loaded):
         """The bytes of an executable; older jaxlib has the method on the client."""
@@ -311,7 +336,7 @@ class Device:
                 b"module @nothing { func.func @main(%x: tensor<f32>) -> tensor<f32> { %y ="
                 b" stablehlo.negate %x : tensor<f32> return %y : tensor<f32> } }"
             )
-            e = self.compile(code, {})
+            e = self.compile(code, {}, Spread())
             e.set_inputs([self.np.float32(1).reshape(())])
             times = sorted(sum(e.execute(1, 1, [])) for _ in range(501))
             self.overhead_ns = times[len(times) // 2]
@@ -335,9 +360,57 @@ def cost_of(loaded):
     return dict(cost[0] if isinstance(cost, list) else cost)
 
 
+class Spread:
+    """For how many devices a program is."""
+
+    def __init__(self, partitions=1, replicas=1, shardy=False):
+        self.partitions, self.replicas, self.shardy = partitions, replicas, shardy
+        self.devices = partitions * replicas
+
+
+class Pieces:
+    """How a whole array lies on the devices: the tiles of a sharding, the same on all replicas."""
+
+    def __init__(self, device, sharding, piece_shape, spread):
+        rank, np = len(piece_shape), device.np
+        self.np, self.counts, self.of = np, [1] * rank, [0] * spread.partitions
+        self.sharding = sharding or device.xc.HloSharding.replicate()
+        if self.sharding.is_tiled():
+            if spread.replicas > 1:
+                raise JobError("UNIMPLEMENTED", "arrays cut over partitions of several replicas")
+            tiles = list(sharding.tile_assignment_dimensions())
+            self.counts = tiles[:rank]
+            copies = math.prod(tiles[rank:])
+            for place, device in enumerate(sharding.tile_assignment_devices()):
+                self.of[device] = place // copies
+        self.of *= spread.replicas
+        self.piece_shape = tuple(piece_shape)
+        self.shape = tuple(n * count for n, count in zip(piece_shape, self.counts))
+
+    def slices(self, number):
+        at = self.np.unravel_index(number, self.counts) if self.counts else ()
+        return tuple(slice(i * n, (i + 1) * n) for i, n in zip(at, self.piece_shape))
+
+    def cut(self, array):
+        return [self.np.ascontiguousarray(array[self.slices(number)]) for number in self.of]
+
+    def join(self, pieces):
+        """The whole, and whether copies of a piece differ."""
+        whole, seen, differ = self.np.zeros(self.shape, pieces[0].dtype), set(), False
+        for number, piece in zip(self.of, pieces):
+            at = self.slices(number)
+            if number in seen:
+                differ |= whole[at].tobytes() != piece.tobytes()
+            else:
+                whole[at] = piece
+            seen.add(number)
+        return whole, differ
+
+
 class Executable:
-    def __init__(self, device, loaded):
+    def __init__(self, device, loaded, spread):
         self.device, self.loaded, self.inputs, self.outputs = device, loaded, None, None
+        self.spread, self.how = spread, []
         self.module = loaded.hlo_modules()[0]
         self.proto = self.module.as_serialized_hlo_module_proto()
         shape = device.xc.XlaComputation(self.proto).program_shape()
@@ -349,6 +422,22 @@ class Executable:
                 "UNIMPLEMENTED",
                 "the program takes or gives a tuple inside a tuple; this worker feeds arrays only",
             )
+        self.input_pieces = self.pieces_of(loaded.get_parameter_shardings, self.input_shapes)
+        self.output_pieces = self.pieces_of(loaded.get_output_shardings, self.output_shapes)
+
+    def pieces_of(self, shardings, shapes):
+        """How inputs or outputs are cut; None on one device."""
+        if self.spread.devices == 1:
+            return None
+        read = self.device.xc.HloSharding.from_proto
+        said = [read(s) for s in shardings() or []] or [None] * len(shapes)
+        return [
+            Pieces(self.device, sharding, shape.dimensions(), self.spread)
+            for sharding, shape in zip(said, shapes)
+        ]
+
+    def whole_dims(self, i, shape):
+        return self.input_pieces[i].shape if self.input_pieces else shape.dimensions()
 
     @functools.cached_property
     def cost(self):
@@ -371,31 +460,35 @@ class Executable:
 
         def value(i, shape):
             entry = data[i] if data is not None else None
+            dims = self.whole_dims(i, shape)
             if not isinstance(entry, str):
-                return make.fill(
-                    shape.dimensions(), shape.numpy_dtype(), i if entry is None else entry, seed
-                )
+                return make.fill(dims, shape.numpy_dtype(), i if entry is None else entry, seed)
             with open(entry, "rb") as file:
                 raw = file.read()
             dtype = self.device.np.dtype(shape.numpy_dtype())
-            if len(raw) != dtype.itemsize * math.prod(shape.dimensions()):
+            if len(raw) != dtype.itemsize * math.prod(dims):
                 raise JobError(
                     "INVALID_ARGUMENT",
                     f"{entry} has {len(raw)} bytes; input {i} takes"
-                    f" {dtype.itemsize * math.prod(shape.dimensions())}",
+                    f" {dtype.itemsize * math.prod(dims)}",
                 )
-            return self.device.np.frombuffer(raw, dtype).reshape(shape.dimensions())
+            return self.device.np.frombuffer(raw, dtype).reshape(dims)
 
         return [make.perturb(value(i, s), perturbation, i) for i, s in enumerate(self.input_shapes)]
 
     def set_inputs(self, arrays):
-        self.inputs = [self.device.put(a) for a in arrays]
+        if self.input_pieces:
+            self.inputs = [self.device.put_pieces(p, a) for p, a in zip(self.input_pieces, arrays)]
+        else:
+            self.inputs = [self.device.put(a) for a in arrays]
         for buffer in self.inputs:
             buffer.block_until_ready()
 
     def execute(self, executions, syncs, feed):
         """k executions with s waits, evenly spread, the last one after the last; (enqueue_ns,
         wait_ns). All outputs of XLA:CPU are ready together, so one is awaited."""
+        if feed and self.spread.devices > 1:
+            raise JobError("UNIMPLEMENTED", "outputs that become inputs, on several devices")
         arguments, run = list(self.inputs), self.loaded.execute_sharded
         enqueue = wait = done = 0
         last = now()
@@ -410,21 +503,34 @@ class Executable:
             if due == done:
                 continue
             done = due
-            if outputs:
-                outputs[0][0].block_until_ready()
+            for array in outputs[0] if outputs else ():
+                array.block_until_ready()
             waited = now()
             wait += waited - last
             last = waited
         self.outputs = outputs
         return enqueue, wait
 
+    @staticmethod
+    def to_host(array):
+        if not hasattr(array, "_single_device_array_to_np_array_did_copy"):  # before 0.6
+            return array._single_device_array_to_np_array()
+        return array._single_device_array_to_np_array_did_copy()[0]
+
     def fetch(self):
-        arrays = [o[0] for o in self.outputs]
-        if arrays and not hasattr(
-            arrays[0], "_single_device_array_to_np_array_did_copy"
-        ):  # before 0.6
-            return [a._single_device_array_to_np_array() for a in arrays]
-        return [a._single_device_array_to_np_array_did_copy()[0] for a in arrays]
+        """The outputs, whole; `how` then has {pieces, copies, copies_differ} of each, where they
+        were put together."""
+        if not self.output_pieces:
+            return [self.to_host(o[0]) for o in self.outputs]
+        self.how, arrays = [], []
+        for pieces, output in zip(self.output_pieces, self.outputs):
+            whole, differ = pieces.join([self.to_host(a) for a in output])
+            count = math.prod(pieces.counts)
+            self.how.append(
+                {"pieces": count, "copies": len(pieces.of) // count, "copies_differ": differ}
+            )
+            arrays.append(whole)
+        return arrays
 
 
 # ---- programs ------------------------------------------------------------------------------------
@@ -450,6 +556,7 @@ class Program:
 
     def __init__(self, path, transforms, hloscope, device):
         self.facts, self.reported = {}, False
+        self.is_whole = device.count == 1
         self.times = {"read_ns": 0, "parse_ns": 0, "transform_ns": 0, "write_ns": 0}
         start = now()
         data = self.write(path, transforms, hloscope) if hloscope else None
@@ -470,6 +577,18 @@ class Program:
         self.code = self.stablehlo(data, device)
         self.times["parse_ns"] += now() - start
         self.fingerprint = self.facts.get("fingerprint") or digest(data)
+        self.spread = Spread(
+            self.facts.get("partitions", 1),
+            self.facts.get("replicas", 1),
+            self.facts.get("shardy", False),
+        )
+        if self.spread.devices > device.count:
+            raise JobError(
+                "FAILED_PRECONDITION",
+                f"{self.spread.devices} partitions; the client has {device.count} devices; give"
+                f" xla-cpu:{self.spread.devices}",
+                hint=f"-d xla-cpu:{self.spread.devices}",
+            )
 
     def write(self, path, transforms, hloscope):
         import subprocess
@@ -478,7 +597,15 @@ class Program:
         with tempfile.TemporaryDirectory(prefix="hloscope-worker-") as scratch:
             to = os.path.join(scratch, "program.hlo")
             job = (
-                json.dumps({"job": "write", "program": path, "transforms": transforms, "to": to})
+                json.dumps(
+                    {
+                        "job": "write",
+                        "program": path,
+                        "transforms": transforms,
+                        "whole": self.is_whole,
+                        "to": to,
+                    }
+                )
                 + "\n"
             )
             done = subprocess.run(

@@ -39,7 +39,34 @@ static const char *mesh_text(hsc_cli *cli, json_t *device) {
   return copy;
 }
 
+// Copies of an output that differ between devices are a fault, whatever it is compared with.
+static void say_differing_copies(hsc_cli *cli, json_t *device) {
+  json_t *output;
+  size_t i;
+  json_array_foreach (json_object_get(device, "outputs"), i, output)
+    if (json_is_true(json_object_get(output, "copies_differ")))
+      hsc_cli_paragraph(cli,
+                        "%s: output %zu lies on %lld devices for each of its %lld pieces, and "
+                        "these copies differ\n",
+                        text_of(device, "device"), i,
+                        (long long)json_integer_value(json_object_get(output, "copies")),
+                        (long long)json_integer_value(json_object_get(output, "pieces")));
+}
+
+// One device that ran what is for several.
+static void say_whole(hsc_cli *cli, json_t *device) {
+  const char *name = text_of(device, "device");
+  long long wanted = json_integer_value(json_object_get(device, "whole_of"));
+  hsc_cli_paragraph(cli, "%s: the whole program on one device, though it is for %lld\n", name,
+                    wanted);
+  if (strcmp(name, "reference") != 0)
+    hsc_cli_paragraph(cli, "-d %s:%lld runs it in parts\n", name, wanted);
+}
+
 bool hsc_run_shards_headline(hsc_cli *cli, json_t *device) {
+  say_differing_copies(cli, device);
+  if (json_is_integer(json_object_get(device, "whole_of")))
+    say_whole(cli, device);
   json_t *per = json_object_get(device, "per_partition");
   json_t *fits = json_object_get(device, "fits");
   long long partitions = json_integer_value(json_object_get(device, "partitions"));

@@ -332,17 +332,27 @@ void hsc_buffer_destroy(hsc_buffer *buffer);
 
 // ---- execution ----------------------------------------------------------------------------------
 //
-// Runs on the executable's first addressable device. All arrays are made here; running allocates
-// nothing on our side and costs some tens of nanoseconds over the plugin's own time. Arguments are
-// not donated unless allowed, so that a run can be repeated.
+// Runs on the executable's first addressable device, or on its first device_count ones: every
+// device has its own arguments and outputs, and a run is one call for all. All arrays are made
+// here; running allocates nothing on our side and costs some tens of nanoseconds over the plugin's
+// own time. Arguments are not donated unless allowed, so that a run can be repeated.
 
 HSC_MUST_USE hsc_status *hsc_execution_create(hsc_executable *executable,
                                               size_t argument_count,
                                               hsc_execution **out_execution);
+// device_count is the number of devices that the program was compiled for.
+HSC_MUST_USE hsc_status *hsc_execution_create_on(hsc_executable *executable,
+                                                 size_t device_count,
+                                                 size_t argument_count,
+                                                 hsc_execution **out_execution);
 // with the outputs that were not taken
 void hsc_execution_destroy(hsc_execution *execution);
 // borrowed: must live until the run is over
 void hsc_execution_set_argument(hsc_execution *execution, size_t index, hsc_buffer *buffer);
+void hsc_execution_set_argument_on(hsc_execution *execution,
+                                   size_t device,
+                                   size_t index,
+                                   hsc_buffer *buffer);
 void hsc_execution_allow_donation(hsc_execution *execution, bool allow);
 // false: asks for no completion event; await then waits for the first output instead (some plugins
 // are faster so).
@@ -353,11 +363,12 @@ HSC_MUST_USE hsc_status *hsc_execution_run(hsc_execution *execution);
 HSC_MUST_USE hsc_status *hsc_execution_await(hsc_execution *execution);
 // Borrowed until the next run; NULL before the first one or when taken.
 hsc_buffer *hsc_execution_output(hsc_execution *execution, size_t index);
+hsc_buffer *hsc_execution_output_on(hsc_execution *execution, size_t device, size_t index);
 HSC_MUST_USE hsc_status *hsc_execution_take_output(hsc_execution *execution,
                                                    size_t index,
                                                    hsc_buffer **out_buffer);
 // Makes the output of the last run an argument of the next one (dependent runs), owned by the
-// execution.
+// execution; on every device.
 HSC_MUST_USE hsc_status *hsc_execution_feed(hsc_execution *execution,
                                             size_t output,
                                             size_t argument);

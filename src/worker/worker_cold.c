@@ -177,7 +177,7 @@ static hsc_status *one_round(hsc_worker *worker,
   t->compile_faults = hsc__usage_since(&before).minor_faults;
   hsc__worker_at(worker, "transferring the inputs");
   start = hsc_now_ns();
-  HSC_GOTO(hsc__worker_prepare(e, program->input_count));
+  HSC_GOTO(hsc__worker_prepare(program, e));
   int64_t prepared = hsc_now_ns();
   HSC_GOTO(hsc__worker_transfer_in(client, program, e));
   t->setup_ns = prepared - start;

@@ -101,8 +101,9 @@ void hsc__worker_executable_destroy(worker_executable *executable) {
   if (!executable)
     return;
   hsc_execution_destroy(executable->execution);
-  for (int i = 0; executable->inputs && i < executable->input_count; i++)
+  for (int i = 0; executable->inputs && i < executable->input_count * executable->device_count; i++)
     hsc_buffer_destroy(executable->inputs[i]);
+  hsc_arena_destroy(executable->parts_arena);
   hsc_free(executable->inputs);
   hsc_executable_destroy(executable->executable);
   hsc_free(executable->key);

@@ -298,7 +298,19 @@ hsc_status *hsc__job_write(hsc_worker *worker, json_t *request, hsc_json *answer
   HSC_TRY(hsc__worker_program(worker, request, &program));
   hsc__worker_at(worker, "writing the program");
   int64_t start = hsc_now_ns();
-  hsc_status *status = hsc_program_write(program->module, HSC_FORMAT_HLO_TEXT, &text);
+  bool is_spread = program->spread.partition_count * program->spread.replica_count > 1;
+  hsc_format format = HSC_FORMAT_COUNT;
+  bool is_mlir = program->code.size > 0 &&
+                 hsc_format_detect(hsc_bytes_view(&program->code), program->key, &format) &&
+                 (format == HSC_FORMAT_MLIR_TEXT || format == HSC_FORMAT_MLIR_BYTECODE);
+  // HLO has no place for Shardy's meshes: what a compiler is to partition goes out as it is
+  hsc_status *status = NULL;
+  if (is_spread && is_mlir)
+    hsc_bytes_append(&text, program->code.data, program->code.size);
+  else
+    status = hsc_program_write(program->module, HSC_FORMAT_HLO_TEXT, &text);
+  if (!status)
+    status = hsc_bytes_status(&text);
   if (!status)
     status = hsc_file_write_atomic(to, text.data, text.size);
   hsc_bytes_deinit(&text);
@@ -311,6 +323,8 @@ hsc_status *hsc__job_write(hsc_worker *worker, json_t *request, hsc_json *answer
   hsc_json_kv_string(answer, "name", program->module->name);
   hsc_json_kv_string(answer, "fingerprint", program->fingerprint);
   hsc_json_kv_int(answer, "program_instructions", hsc_module_instr_count(program->module));
+  hsc__write_spread(&program->spread, answer);
+  hsc_json_kv_bool(answer, "shardy", program->spread.is_shardy);
   write_parameters(program, answer);
   return NULL;
 }

@@ -98,11 +98,25 @@ static hsc_status *create_client(hsc_worker *worker, int64_t *out_ns) {
   return NULL;
 }
 
+// A slice of a TPU that does not exist: which do.
+static hsc_status *hint_shapes(const hsc_worker *worker, hsc_status *status) {
+  const char *text = worker->device_text ? worker->device_text : "";
+  const char *shape = strrchr(text, ':');
+  if (strncmp(text, "tpu:", 4) != 0 || !shape || !strchr(shape, 'x'))
+    return status;
+  const char *deep = strchr(strchr(shape, 'x') + 1, 'x') ? "x1" : "";
+  return hsc_status_hint(status,
+                         "sides of a slice are powers of two: %.*s:2x2%s, 2x4%s, 4x4%s, ...",
+                         (int)(shape - text), text, deep, deep, deep);
+}
+
 static hsc_status *create_topology(hsc_worker *worker, const char *name, int64_t *out_ns) {
   hsc__worker_at(worker, "creating the topology");
   int64_t start = hsc_now_ns();
-  HSC_TRY(hsc_topology_create(worker->plugin, name, worker->client_options,
-                              worker->client_option_count, &worker->topology));
+  hsc_status *status = hsc_topology_create(worker->plugin, name, worker->client_options,
+                                           worker->client_option_count, &worker->topology);
+  if (status)
+    return hint_shapes(worker, status);
   *out_ns = hsc_now_ns() - start;
   hsc__worker_at(worker, NULL);
   return NULL;

@@ -102,8 +102,8 @@ static hsc_status *evaluate(hsc_worker *worker,
     hsc_shape_print(&output->shape, false, &shape);
     if (save_to)
       HSC_GOTO(hsc__save_output(save_to, (size_t)i, output->data, size, &path));
-    hsc__write_output(answer, hsc_bytes_text(&shape), output->data, size,
-                      save_to ? hsc_bytes_text(&path) : NULL);
+    hsc__write_output(answer, hsc_bytes_text(&shape), (hsc_view){output->data, size},
+                      save_to ? hsc_bytes_text(&path) : NULL, NULL);
   }
   hsc_json_end_array(answer);
   hsc_json_key(answer, "series");
@@ -130,6 +130,11 @@ hsc_status *hsc__job_evaluate(hsc_worker *worker, json_t *request, hsc_json *ans
                        json_number_value(perturbation) > 1))
     return HSC_ERR(INVALID_ARGUMENT, "\"perturb\" is not a number from 0 to 1");
   HSC_TRY(hsc__worker_program(worker, request, &program));
+  if (program->in_parts)
+    return HSC_ERR(FAILED_PRECONDITION,
+                   "the program only makes sense in parts: it names its %lld pieces "
+                   "itself (shard_map), and the evaluator runs whole programs",
+                   (long long)program->spread.partition_count);
   HSC_TRY(hsc__worker_fill_inputs(program, (uint64_t)seed, json_number_value(perturbation),
                                   json_object_get(request, "data")));
   hsc__write_program_times(program, answer);

@@ -159,11 +159,13 @@ static hsc_status *compile_variants(hsc_worker *worker,
       return hsc_status_note(status, "while: compiling variant %zu", i);
     in->compile_ns[i] = how.compile_ns;
     worker_executable *e = in->executables[i];
-    HSC_TRY(hsc__worker_prepare(e, program->input_count));
+    HSC_TRY(hsc__worker_prepare(program, e));
     hsc__worker_at(worker, "transferring the inputs");
-    if (i == 0)
+    // one device's inputs serve all variants; those of several may be cut otherwise
+    bool shared = i > 0 && e->device_count == 1;
+    if (!shared)
       HSC_TRY(hsc__worker_transfer_in(worker->client, program, e));
-    for (int k = 0; k < program->input_count && i > 0; k++)
+    for (int k = 0; k < program->input_count && shared; k++)
       hsc_execution_set_argument(e->execution, (size_t)k, in->executables[0]->inputs[k]);
     hsc__worker_at(worker, "running");
     int64_t enqueue_ns, wait_ns;

@@ -18,16 +18,19 @@ typedef struct worker_program {
   char *key;  // path and transforms
   hsc_module *module;
   char fingerprint[33];
-  hsc_bytes code;                  // the file's text; after hsc__worker_code what the plugin gets
-  const char *code_format;         // "hlo" or "mlir"; NULL before hsc__worker_code
-  int input_count, output_count;   // leaves of the parameters and of the result
-  const hsc_shape **input_shapes;  // [input_count], in the module's arena
-  hsc_literal **inputs;            // [input_count], filled with `seed` when asked for; NULL before
+  hsc_bytes code;                 // the file's text; after hsc__worker_code what the plugin gets
+  const char *code_format;        // "hlo" or "mlir"; NULL before hsc__worker_code
+  int input_count, output_count;  // leaves of the parameters and of the result
+  // of whole arrays, in the module's arena: [input_count], [output_count]
+  const hsc_shape **input_shapes, **output_shapes;
+  hsc_literal **inputs;  // [input_count], filled with `seed` when asked for; NULL before
   uint64_t seed;
   double perturbation;  // by which share its floats were moved
   bool given;           // by a job's "data", at least in part
   int64_t input_bytes;
   hsc_program_spread spread;  // in the module's arena
+  bool in_parts;              // the module is one partition's: whole, it makes no sense
+  bool is_whole;              // run on one device, though it is for several
   int64_t read_ns, parse_ns, transform_ns, write_ns;
   bool reported;  // its times went into an answer
 } worker_program;
@@ -38,8 +41,12 @@ typedef struct worker_executable {
   char *key;  // fingerprint, options
   hsc_executable *executable;
   hsc_execution *execution;
-  hsc_buffer **inputs;  // [input_count] on the device; NULL before the first transfer
-  int input_count;
+  hsc_buffer **inputs;  // [device_count * input_count]; NULL before the first transfer
+  int input_count;      // of one device
+  int device_count;     // that it is for; 0 before hsc__worker_prepare
+  // how whole arrays lie on the devices, in parts_arena; NULL with one device
+  hsc_pieces *input_pieces, *output_pieces;
+  hsc_arena *parts_arena;
 } worker_executable;
 
 typedef enum worker_outcome { OUTCOME_MISS, OUTCOME_MEMORY, OUTCOME_DISK } worker_outcome;
@@ -157,20 +164,38 @@ HSC_MUST_USE hsc_status *hsc__worker_check_spread(hsc_worker *worker,
 void hsc__worker_spread_options(const worker_program *program, hsc_compile_options *options);
 // "partitions" and "replicas".
 void hsc__write_spread(const hsc_program_spread *spread, hsc_json *answer);
-// Reads a program as this worker's device takes it: our own device gets one partition's program,
-// others whole arrays.
-HSC_MUST_USE hsc_status *hsc__worker_read_spread(const hsc_worker *worker,
-                                                 hsc_view code,
+// Reads a program: whole arrays, as it is written; in parts what only makes sense so.
+HSC_MUST_USE hsc_status *hsc__worker_read_spread(hsc_view code,
                                                  const char *path,
-                                                 hsc_module **out_module,
-                                                 hsc_program_spread *out_spread);
+                                                 worker_program *program);
 
-// ---- running (worker_run.c) ---------------------------------------------------------------------
+// ---- inputs and outputs on one device and on several (worker_parts.c) ---------------------------
 
+// The shapes of whole inputs and outputs, from the module. Errors: UNIMPLEMENTED for what the
+// worker cannot make.
+HSC_MUST_USE hsc_status *hsc__worker_shapes(worker_program *program);
+// Arrays for runs, and how the inputs and outputs are cut. Done once an executable.
+HSC_MUST_USE hsc_status *hsc__worker_prepare(const worker_program *program,
+                                             worker_executable *executable);
+// Every device gets its piece of every input.
 HSC_MUST_USE hsc_status *hsc__worker_transfer_in(hsc_client *client,
                                                  worker_program *program,
                                                  worker_executable *executable);
-HSC_MUST_USE hsc_status *hsc__worker_prepare(worker_executable *executable, int input_count);
+// A whole output of the last run, put together from the devices' pieces.
+typedef struct worker_output {
+  int pieces;  // that it was put together from
+  int copies;  // of each piece
+  bool copies_differ;
+  int64_t transfer_ns;
+} worker_output;
+HSC_MUST_USE hsc_status *hsc__worker_fetch(const worker_program *program,
+                                           worker_executable *executable,
+                                           int output,
+                                           hsc_bytes *out_data,
+                                           worker_output *out_how);
+
+// ---- running (worker_run.c) ---------------------------------------------------------------------
+
 // The job's "feed": list of [output, input]: which outputs become inputs of the next execution.
 // Checked against the program.
 typedef struct worker_feed {
@@ -197,9 +222,10 @@ HSC_MUST_USE hsc_status *hsc__worker_arguments(worker_program *program,
                                                hsc_literal ***out_arguments);
 // Leaf number *io_left of a literal, counted depth first; NULL = there are fewer.
 const hsc_literal *hsc__worker_leaf(const hsc_literal *literal, int *io_left);
-// One element of "outputs": {shape, digest, bytes, file}.
+// One element of "outputs": {shape, digest, bytes, file}, with {pieces, copies, copies_differ}
+// where it was put together from several devices (how: NULL = it was not).
 void hsc__write_output(
-    hsc_json *answer, const char *shape, const void *data, size_t size, const char *file);
+    hsc_json *answer, const char *shape, hsc_view data, const char *file, const worker_output *how);
 // Writes <dir>/output_<index>.bin; its path comes out.
 HSC_MUST_USE hsc_status *hsc__save_output(
     const char *dir, size_t index, const void *data, size_t size, hsc_bytes *out_path);

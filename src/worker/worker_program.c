@@ -42,30 +42,9 @@ static hsc_status *program_key(json_t *request,
     hsc_bytes_printf(out_key, "|%s", transforms[i]);
   }
   *out_count = json_array_size(list);
+  if (json_is_true(json_object_get(request, "whole")))
+    hsc_bytes_append_text(out_key, "|whole");
   return hsc_bytes_status(out_key);
-}
-
-static hsc_status *collect_shapes(worker_program *program) {
-  hsc_computation *entry = program->module->entry;
-  for (int p = 0; p < entry->parameter_count; p++)
-    program->input_count += hsc_shape_leaf_count(&entry->parameters[p]->shape);
-  program->output_count = hsc_shape_leaf_count(&entry->root->shape);
-  program->input_shapes =
-      HSC_NEW_ARRAY(program->module->arena, const hsc_shape *, program->input_count + 1);
-  HSC_TRY(hsc_arena_status(program->module->arena));
-  int input = 0;
-  for (int p = 0; p < entry->parameter_count; p++) {
-    const hsc_shape *shape = &entry->parameters[p]->shape;
-    for (int leaf = 0; leaf < hsc_shape_leaf_count(shape); leaf++) {
-      const hsc_shape *at = hsc_shape_leaf(shape, leaf);
-      if (hsc__buffer_type(at->type) == PJRT_Buffer_Type_INVALID)
-        return HSC_ERR(UNIMPLEMENTED, "parameter %d is a %s: the worker cannot make one", p,
-                       hsc_type_text(at->type));
-      program->input_shapes[input++] = at;
-      program->input_bytes += hsc_shape_bytes(at);
-    }
-  }
-  return NULL;
 }
 
 // The file as it is goes to the plugin where that is possible, else what the (transformed) module
@@ -115,8 +94,7 @@ static hsc_status *open_program(hsc_worker *worker,
   HSC_GOTO(hsc_file_read(path, &file));
   HSC_GOTO(hsc_decompress(hsc_bytes_view(&file), (size_t)1 << 32, &program->code));
   int64_t read = hsc_now_ns();
-  HSC_GOTO(hsc__worker_read_spread(worker, hsc_bytes_view(&program->code), path, &program->module,
-                                   &program->spread));
+  HSC_GOTO(hsc__worker_read_spread(hsc_bytes_view(&program->code), path, program));
   int64_t parsed = hsc_now_ns();
   hsc__worker_at(worker, "transforming the program");
   for (size_t i = 0; i < count; i++)
@@ -127,7 +105,7 @@ static hsc_status *open_program(hsc_worker *worker,
   program->read_ns = read - start;
   program->parse_ns = parsed - read;
   hsc_hash128_hex(hsc_module_fingerprint(program->module), program->fingerprint);
-  HSC_GOTO(collect_shapes(program));
+  HSC_GOTO(hsc__worker_shapes(program));
   hsc__worker_at(worker, NULL);
 done:
   hsc_bytes_deinit(&file);
@@ -152,6 +130,7 @@ hsc_status *hsc__worker_program(hsc_worker *worker, json_t *request, worker_prog
   if (!program)
     HSC_GOTO(hsc_status_out_of_memory());
   program->key = hsc_strdup(hsc_bytes_text(&key));
+  HSC_GOTO(hsc__request_bool(request, "whole", &program->is_whole));
   HSC_GOTO(open_program(worker, path, transforms, count, program));
   program->next = worker->programs;
   worker->programs = *out_program = program;

@@ -18,37 +18,6 @@ hsc_usage hsc__usage_since(const hsc_usage *before) {
                      now.max_rss_bytes};
 }
 
-hsc_status *hsc__worker_prepare(worker_executable *executable, int input_count) {
-  if (!executable->inputs) {
-    executable->inputs = hsc_alloc((size_t)(input_count + 1) * sizeof(hsc_buffer *));
-    if (!executable->inputs)
-      return hsc_status_out_of_memory();
-    executable->input_count = input_count;
-  }
-  if (!executable->execution)
-    HSC_TRY(
-        hsc_execution_create(executable->executable, (size_t)input_count, &executable->execution));
-  return NULL;
-}
-
-hsc_status *hsc__worker_transfer_in(hsc_client *client,
-                                    worker_program *program,
-                                    worker_executable *executable) {
-  for (int i = 0; i < program->input_count; i++) {
-    const hsc_shape *shape = program->input_shapes[i];
-    hsc_host_array array = {hsc__buffer_type(shape->type), shape->rank, shape->dims,
-                            program->inputs[i]->data};
-    hsc_buffer *buffer = NULL;
-    HSC_TRY(hsc_buffer_from_host(client, 0, &array, HSC_HOST_COPY, NULL, &buffer));
-    hsc_buffer_destroy(executable->inputs[i]);
-    executable->inputs[i] = buffer;
-    hsc_execution_set_argument(executable->execution, (size_t)i, buffer);
-  }
-  for (int i = 0; i < program->input_count; i++)
-    HSC_TRY(hsc_buffer_await(executable->inputs[i]));
-  return NULL;
-}
-
 hsc_status *hsc__request_feed(json_t *request,
                               const worker_program *program,
                               worker_feed *out_feed) {
@@ -90,8 +59,10 @@ hsc_status *hsc__worker_execute(worker_executable *executable,
   int64_t wait_ns = 0;
   int64_t done = 0;
   for (int f = 0; f < feed->count; f++)
-    hsc_execution_set_argument(execution, (size_t)feed->inputs[f],
-                               executable->inputs[feed->inputs[f]]);
+    for (int d = 0; d < executable->device_count; d++)
+      hsc_execution_set_argument_on(
+          execution, (size_t)d, (size_t)feed->inputs[f],
+          executable->inputs[d * executable->input_count + feed->inputs[f]]);
   int64_t last = hsc_now_ns();
   for (int64_t i = 0; i < executions; i++) {
     for (int f = 0; f < feed->count && i > 0; f++)
@@ -195,7 +166,7 @@ static hsc_status *record_run(hsc_worker *worker,
   HSC_TRY(hsc__worker_compile(worker, program, request, r->cache, out_executable, &how));
   worker_executable *executable = *out_executable;
   int64_t setup_start = hsc_now_ns();
-  HSC_TRY(hsc__worker_prepare(executable, program->input_count));
+  HSC_TRY(hsc__worker_prepare(program, executable));
   int64_t setup_ns = hsc_now_ns() - setup_start;
   int64_t transfer_ns = 0;
   int64_t enqueue_ns = 0;
@@ -348,16 +319,24 @@ done:
   return status;
 }
 
-void hsc__write_output(
-    hsc_json *answer, const char *shape, const void *data, size_t size, const char *file) {
+void hsc__write_output(hsc_json *answer,
+                       const char *shape,
+                       hsc_view data,
+                       const char *file,
+                       const worker_output *how) {
   char digest[33];
-  hsc_hash128_hex(hsc_hash128_of(data ? data : "", size, 0), digest);
+  hsc_hash128_hex(hsc_hash128_of(data.data ? data.data : "", data.size, 0), digest);
   hsc_json_begin_object(answer);
   hsc_json_kv_string(answer, "shape", shape);
   hsc_json_kv_string(answer, "digest", digest);
-  hsc_json_kv_int(answer, "bytes", (int64_t)size);
+  hsc_json_kv_int(answer, "bytes", (int64_t)data.size);
   if (file)
     hsc_json_kv_string(answer, "file", file);
+  if (how) {
+    hsc_json_kv_int(answer, "pieces", how->pieces);
+    hsc_json_kv_int(answer, "copies", how->copies);
+    hsc_json_kv_bool(answer, "copies_differ", how->copies_differ);
+  }
   hsc_json_end_object(answer);
 }
 
@@ -379,10 +358,12 @@ static void spec_text(const hsc_array_spec *spec, hsc_bytes *out) {
 // Copies the outputs of the last run back: the time of all copies, and a digest of each.
 static hsc_status *fetch_outputs(hsc_worker *worker,
                                  const run_request *r,
+                                 const worker_program *program,
                                  worker_executable *executable,
                                  hsc_json *answer) {
   const hsc_array_spec *specs = NULL;
-  size_t count = hsc_executable_output_count(executable->executable);
+  int count = (int)hsc_executable_output_count(executable->executable);
+  bool in_pieces = executable->output_pieces != NULL;
   HSC_TRY(hsc_executable_outputs(executable->executable, &specs));
   hsc__worker_at(worker, "transferring the outputs");
   hsc_bytes data = {0};
@@ -395,26 +376,20 @@ static hsc_status *fetch_outputs(hsc_worker *worker,
     HSC_GOTO(hsc_dir_make(r->save_to));
   hsc_json_key(answer, "outputs");
   hsc_json_begin_array(answer);
-  for (size_t i = 0; i < count; i++) {
-    hsc_buffer *buffer = hsc_execution_output(executable->execution, i);
-    if (!buffer)
-      HSC_GOTO(HSC_ERR(INTERNAL, "output %zu is gone", i));
-    size_t size = 0;
-    HSC_GOTO(hsc_buffer_host_bytes(buffer, &size));
-    hsc_bytes_reset(&data);
-    void *room = size ? hsc_bytes_extend(&data, size) : NULL;
-    HSC_GOTO(hsc_bytes_status(&data));
-    int64_t start = hsc_now_ns();
-    if (size)
-      HSC_GOTO(hsc_buffer_to_host(buffer, room, size));
-    transfer_ns += hsc_now_ns() - start;
-    all_bytes += (int64_t)size;
+  for (int i = 0; i < count; i++) {
+    worker_output how = {0};
+    HSC_GOTO(hsc__worker_fetch(program, executable, i, &data, &how));
+    transfer_ns += how.transfer_ns;
+    all_bytes += (int64_t)data.size;
     if (r->save_to)
-      HSC_GOTO(hsc__save_output(r->save_to, i, room, size, &path));
+      HSC_GOTO(hsc__save_output(r->save_to, (size_t)i, data.data, data.size, &path));
     hsc_bytes_reset(&shape);
-    spec_text(&specs[i], &shape);
-    hsc__write_output(answer, hsc_bytes_text(&shape), room, size,
-                      r->save_to ? hsc_bytes_text(&path) : NULL);
+    if (in_pieces)
+      hsc_shape_print(program->output_shapes[i], false, &shape);
+    else
+      spec_text(&specs[i], &shape);
+    hsc__write_output(answer, hsc_bytes_text(&shape), hsc_bytes_view(&data),
+                      r->save_to ? hsc_bytes_text(&path) : NULL, in_pieces ? &how : NULL);
   }
   hsc_json_end_array(answer);
   hsc_json_kv_int(answer, "transfer_out_ns", transfer_ns);
@@ -446,7 +421,7 @@ hsc_status *hsc__job_run(hsc_worker *worker, json_t *request, hsc_json *answer) 
   if (!executable) {  // no record: the series alone, on what is there
     worker_compile how;
     HSC_TRY(hsc__worker_compile(worker, program, request, r.cache, &executable, &how));
-    HSC_TRY(hsc__worker_prepare(executable, program->input_count));
+    HSC_TRY(hsc__worker_prepare(program, executable));
     if (program->input_count > 0 && (!executable->inputs[0] || !r.inputs_keep))
       HSC_TRY(hsc__worker_transfer_in(worker->client, program, executable));
   }
@@ -455,7 +430,7 @@ hsc_status *hsc__job_run(hsc_worker *worker, json_t *request, hsc_json *answer) 
     HSC_TRY(r.xspace_to ? profile_series(worker, &r, executable, answer)
                         : measure_series(&r, executable, answer));
   if (r.fetch && r.records + r.series > 0)
-    HSC_TRY(fetch_outputs(worker, &r, executable, answer));
+    HSC_TRY(fetch_outputs(worker, &r, program, executable, answer));
   hsc__worker_at(worker, NULL);
   return NULL;
 }
@@ -494,7 +469,7 @@ hsc_status *hsc__job_model(hsc_worker *worker, json_t *request, hsc_json *answer
   HSC_TRY(hsc__request_feed(request, program, &feed));
   HSC_TRY(hsc__worker_fill_inputs(program, (uint64_t)seed, 0, json_object_get(request, "data")));
   HSC_TRY(hsc__worker_compile(worker, program, request, cache, &executable, &how));
-  HSC_TRY(hsc__worker_prepare(executable, program->input_count));
+  HSC_TRY(hsc__worker_prepare(program, executable));
   if (program->input_count > 0 && !executable->inputs[0])
     HSC_TRY(hsc__worker_transfer_in(worker->client, program, executable));
 

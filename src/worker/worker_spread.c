@@ -111,37 +111,52 @@ void hsc__worker_spread_options(const worker_program *program, hsc_compile_optio
   options->use_shardy_partitioner = s->partition_count > 1 && s->is_shardy;
 }
 
-hsc_status *hsc__worker_read_spread(const hsc_worker *worker,
-                                    hsc_view code,
-                                    const char *path,
-                                    hsc_module **out_module,
-                                    hsc_program_spread *out_spread) {
+// A program that is to run whole on one device is one device's from here on.
+static hsc_status *make_whole(const char *path, worker_program *program) {
+  hsc_program_spread *spread = &program->spread;
+  bool is_one = spread->partition_count * spread->replica_count <= 1;
+  if (is_one || !program->is_whole) {
+    program->is_whole = false;
+    return NULL;
+  }
+  if (program->in_parts)
+    return HSC_ERR(FAILED_PRECONDITION,
+                   "%s is for %lld partitions and only makes sense in parts: it names its pieces "
+                   "itself (shard_map), so no single device can run it whole",
+                   path, (long long)spread->partition_count);
+  program->module->num_partitions = program->module->replica_count = 1;
+  spread->partition_count = spread->replica_count = 1;
+  hsc_bytes_reset(&program->code);  // it says how many partitions; the module does not
+  return NULL;
+}
+
+hsc_status *hsc__worker_read_spread(hsc_view code, const char *path, worker_program *program) {
   hsc_arena *arena = NULL;
   hsc_program_spread spread = {0};
   hsc_status *status = NULL;
-  (void)worker;
-  *out_module = NULL;
   HSC_TRY(hsc_arena_create(&arena));
   HSC_GOTO(hsc_program_spread_read(code, path, arena, &spread));
   // Whole arrays, as the program is written; what only makes sense in parts is read in parts.
   if (spread.partition_count > 1) {
-    status = hsc_program_read_for(code, path, 1, out_module);
+    status = hsc_program_read_for(code, path, 1, &program->module);
     if (!status) {
-      (*out_module)->num_partitions = (int32_t)spread.partition_count;
-      (*out_module)->replica_count = (int32_t)spread.replica_count;
+      program->module->num_partitions = (int32_t)spread.partition_count;
+      program->module->replica_count = (int32_t)spread.replica_count;
     }
+    program->in_parts = status != NULL;
     hsc_status_free(status);
     status = NULL;
   }
-  if (!*out_module)
-    HSC_GOTO(hsc_program_read(code, path, out_module));
-  *out_spread = spread;
-  out_spread->partitions_from = spread.partitions_from
-                                    ? hsc_arena_strdup((*out_module)->arena, spread.partitions_from)
-                                    : NULL;
+  if (!program->module)
+    HSC_GOTO(hsc_program_read(code, path, &program->module));
+  program->spread = spread;
+  program->spread.partitions_from =
+      spread.partitions_from ? hsc_arena_strdup(program->module->arena, spread.partitions_from)
+                             : NULL;
   // the mesh is read again where it is shown
-  out_spread->axis_count = 0;
-  out_spread->mesh_devices = NULL;
+  program->spread.axis_count = 0;
+  program->spread.mesh_devices = NULL;
+  status = make_whole(path, program);
 done:
   hsc_arena_destroy(arena);
   return status;

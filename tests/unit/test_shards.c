@@ -135,12 +135,113 @@ static void what_is_alive_at_the_peak_is_named(void **state) {
   hsc_arena_destroy(arena);
 }
 
+// ---- pieces -------------------------------------------------------------------------------------
+
+static hsc_pieces pieces_of(hsc_arena *arena, const char *text, int rank, int64_t devices) {
+  hsc_pieces pieces = {0};
+  EXPECT_OK(hsc_pieces_read(hsc_view_of(text), rank, devices, arena, &pieces));
+  return pieces;
+}
+
+static void a_sharding_says_which_device_has_which_piece(void **state) {
+  (void)state;
+  hsc_arena *arena = NULL;
+  EXPECT_OK(hsc_arena_create(&arena));
+  hsc_pieces p = pieces_of(arena, "{devices=[2,1,2]<=[2,2]T(1,0) last_tile_dim_replicate}", 2, 4);
+  const int64_t transposed[] = {0, 1, 0, 1};
+  assert_memory_equal(p.piece_of, transposed, sizeof transposed);
+  assert_int_equal(p.counts[0], 2);
+  assert_int_equal(p.counts[1], 1);
+  p = pieces_of(arena, "{devices=[2,2]3,1,2,0}", 2, 4);
+  const int64_t listed[] = {3, 1, 2, 0};
+  assert_memory_equal(p.piece_of, listed, sizeof listed);
+  p = pieces_of(arena, "{devices=[1,4,2]<=[2,2,2]T(2,0,1) last_tile_dim_replicate}", 2, 8);
+  for (int d = 0; d < 8; d++) {
+    // tile i of the transposed iota: d = 4 * a + 2 * b + c lies at (c, a, b)
+    int a = d >> 2;
+    int b = d >> 1 & 1;
+    int c = d & 1;
+    assert_int_equal(p.piece_of[d], (c * 4 + a * 2 + b) / 2);
+  }
+  p = pieces_of(arena, "{replicated}", 1, 3);
+  assert_int_equal(p.piece_of[2], 0);
+  p = pieces_of(arena, "{maximal device=1}", 1, 3);
+  assert_int_equal(p.piece_of[0], -1);
+  assert_int_equal(p.piece_of[1], 0);
+  hsc_arena_destroy(arena);
+}
+
+static void what_is_no_sharding_of_the_array_is_refused(void **state) {
+  (void)state;
+  static const char *const texts[] = {
+      "{devices=[2,2]<=[4]}",  // four of two devices
+      "{devices=[3]<=[3]}",    // three of two devices
+      "{devices=[2]0,5}",      // a device that is not there
+      "{devices=[2]<=[2]T(1)}",
+      "{devices=[0]<=[2]}",
+      "{devices=[9223372036854775807,2]<=[2]}",
+      "{maximal device=2}",
+      "{manual}",
+      "replicated",
+      "",
+  };
+  hsc_arena *arena = NULL;
+  EXPECT_OK(hsc_arena_create(&arena));
+  for (size_t i = 0; i < HSC_COUNT_OF(texts); i++) {
+    hsc_pieces pieces;
+    hsc_status *status = hsc_pieces_read(hsc_view_of(texts[i]), 1, 2, arena, &pieces);
+    if (!status)
+      fail_msg("%s was taken", texts[i]);
+    hsc_status_free(status);
+  }
+  hsc_arena_destroy(arena);
+}
+
+// Cut in pieces and put together, an array is what it was, whatever its sizes.
+static void pieces_put_together_are_the_whole(void **state) {
+  (void)state;
+  hsc_arena *arena = NULL;
+  EXPECT_OK(hsc_arena_create(&arena));
+  for (uint32_t seed = 0; seed < 400; seed++) {
+    uint32_t bits = (seed + 1) * 2654435761u;
+    hsc_pieces p = {.rank = (int)(bits % 4)};
+    int64_t dims[4];
+    size_t elements = 1;
+    int64_t count = 1;
+    for (int d = 0; d < p.rank; d++) {
+      p.counts[d] = 1 + (bits >> (3 * d) & 3);
+      dims[d] = 1 + (bits >> (4 * d + 8) & 7);
+      elements *= (size_t)dims[d];
+      count *= p.counts[d];
+    }
+    size_t bytes = 1u << (bits >> 28 & 3);
+    char whole[8 * 8 * 8 * 8];
+    char again[8 * 8 * 8 * 8];
+    char piece[8 * 8 * 8 * 8];
+    for (size_t i = 0; i < elements * bytes; i++)
+      whole[i] = (char)(i * 31 + seed);
+    memset(again, 0x55, sizeof again);
+    for (int64_t n = 0; n < count; n++) {
+      hsc_piece_copy copy = {&p, dims, bytes, n, true};
+      memset(piece, 0x77, sizeof piece);
+      hsc_piece_move(&copy, whole, piece);
+      copy.to_piece = false;
+      hsc_piece_move(&copy, again, piece);
+    }
+    assert_memory_equal(again, whole, elements * bytes);
+  }
+  hsc_arena_destroy(arena);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(partitions_come_from_attributes_meshes_and_shardings),
       cmocka_unit_test(collectives_have_times_axes_and_what_lies_between),
       cmocka_unit_test(a_loop_counts_as_often_as_its_trips_say),
       cmocka_unit_test(what_is_alive_at_the_peak_is_named),
+      cmocka_unit_test(a_sharding_says_which_device_has_which_piece),
+      cmocka_unit_test(what_is_no_sharding_of_the_array_is_refused),
+      cmocka_unit_test(pieces_put_together_are_the_whole),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

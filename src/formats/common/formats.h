@@ -106,6 +106,45 @@ HSC_MUST_USE hsc_status *hsc_hlo_proto_write(const hsc_module *module, hsc_bytes
 // Appends an OpSharding (xla/xla_data.proto) as a field of a message, from XLA's text
 // ("{replicated}", "{devices=[2,1]0,1}", "{{...}, {...}}"); false when the text is none.
 bool hsc_hlo_sharding_write(hsc_view text, hsc_bytes *out, uint32_t field);
+
+// How a whole array lies in pieces on devices.
+typedef struct hsc_pieces {
+  int rank;
+  int64_t counts[HSC_MAX_RANK];  // pieces along each dimension; 1 = not cut there
+  int64_t device_count;
+  int64_t *piece_of;  // [device_count] the number of a device's piece, row-major; -1 = it has none
+} hsc_pieces;
+// From XLA's text of one array's sharding ("{devices=[2,1,2]<=[4] last_tile_dim_replicate}").
+// piece_of lies in `arena`. Errors: INVALID_ARGUMENT for what does not fit the array or the
+// devices, UNIMPLEMENTED for forms that do not say how an array is cut ({manual}).
+HSC_MUST_USE hsc_status *hsc_pieces_read(
+    hsc_view text, int rank, int64_t device_count, hsc_arena *arena, hsc_pieces *out_pieces);
+// Copies between a whole row-major array and one piece of it, the last pieces filled up with zeros
+// where the whole does not divide. `to_piece` says which way.
+typedef struct hsc_piece_copy {
+  const hsc_pieces *pieces;
+  const int64_t *whole_dims;
+  size_t element_bytes;
+  int64_t piece;
+  bool to_piece;
+} hsc_piece_copy;
+void hsc_piece_move(const hsc_piece_copy *copy, void *whole, void *piece);
+int64_t hsc_piece_dim(const hsc_pieces *pieces, const int64_t *whole_dims, int dim);
+
+// What a compiled module's proto says of how its parameters and its results are cut, as texts in
+// `arena`; a result that is a tuple has one text an element. Counts are 0 where it says nothing.
+typedef struct hsc_module_shardings {
+  const char **parameters;
+  const char **results;
+  int parameter_count, result_count;
+} hsc_module_shardings;
+// Fills the results alone, from a text: "{{replicated}, {devices=[2]<=[2]}}".
+HSC_MUST_USE hsc_status *hsc_sharding_results(const char *text,
+                                              hsc_arena *arena,
+                                              hsc_module_shardings *out_shardings);
+HSC_MUST_USE hsc_status *hsc_hlo_proto_shardings(hsc_view bytes,
+                                                 hsc_arena *arena,
+                                                 hsc_module_shardings *out_shardings);
 // Appends a HloModuleProtoWithConfig (xla/xla.proto) whose configuration holds the entry layout and
 // the numbers of replicas and partitions: what PJRT_Executable_OptimizedProgram gives as
 // "hlo_with_config".

@@ -208,6 +208,10 @@ void hsc__append_frontend_value(hsc_bytes *text, hsc_view value);
 HSC_MUST_USE hsc_status *hsc__proto_sharding_text(hsc_view bytes, int depth, hsc_bytes *text);
 bool hsc__proto_sharding_write(hsc_view text, hsc_bytes *out, uint32_t field);
 
+// ---- hlo_proto_read.c ----
+// The HloModuleProto in a message that may wrap it, and the configuration beside it.
+hsc_view hsc__proto_unwrap(hsc_view bytes, int depth, hsc_view *out_config);
+
 // A small reader for texts of our own making: skips spaces, reads integers and words.
 typedef struct hsc__scan {
   const char *p, *end;

@@ -902,7 +902,7 @@ static bool looks_like_module(hsc_view bytes) {
 }
 
 // The HloModuleProto inside `bytes`, and the HloModuleConfigProto beside it when there is one.
-static hsc_view unwrap(hsc_view bytes, int depth, hsc_view *out_config) {
+hsc_view hsc__proto_unwrap(hsc_view bytes, int depth, hsc_view *out_config) {
   hsc_view inner = {0};
   hsc_view second = {0};
   hsc_wire in = hsc_wire_of(bytes);
@@ -919,7 +919,7 @@ static hsc_view unwrap(hsc_view bytes, int depth, hsc_view *out_config) {
     return inner;
   }
   if (depth > 0) {
-    hsc_view deeper = unwrap(inner, depth - 1, out_config);
+    hsc_view deeper = hsc__proto_unwrap(inner, depth - 1, out_config);
     if (deeper.data != inner.data && looks_like_module(deeper))
       return deeper;
   }
@@ -949,7 +949,7 @@ hsc_status *hsc_hlo_proto_read(hsc_view bytes, const char *path, hsc_module **ou
   r->arena = r->module->arena;
   if (path)
     r->module->source_path = hsc_arena_strdup(r->arena, path);
-  hsc_view module = unwrap(bytes, 1, &config);
+  hsc_view module = hsc__proto_unwrap(bytes, 1, &config);
   HSC_GOTO(read_module(r, module));
   if (config.data)
     HSC_GOTO(read_config(r, config));

@@ -334,7 +334,7 @@ static hsc_status *unknown_device(const char *text,
       status, "hloscope devices lists them; a plugin is given by its path: ./plugin.so"));
 }
 
-// cpu:N is an option of our own client.
+// cpu:N and xla-cpu:N are options of the client.
 static hsc_status *add_device_count(hsc_arena *arena, hsc_device_spec *spec) {
   if (!spec->device_count)
     return NULL;
@@ -384,6 +384,7 @@ hsc_status *hsc_device_spec_parse(const char *text, hsc_arena *arena, hsc_device
     HSC_TRY(add_device_count(arena, &spec));
   }
   if (row->source == HSC_DEVICE_PYTHON) {
+    HSC_TRY(add_device_count(arena, &spec));
     HSC_TRY(hsc_python_package_dir(arena, &spec.python_dir));
     if (version) {
       const char *directory = NULL;

@@ -32,6 +32,8 @@ static json_t *request_of(const hsc_run_options *o,
   json_object_set_new(request, "transforms", transforms);
   if (o->overrides)
     json_object_set(request, "overrides", o->overrides);
+  if (device->is_whole)
+    json_object_set_new(request, "whole", json_true());
   if (!o->use_cache)
     json_object_set_new(request, "cache", json_pack("[s]", "memory"));
   return request;
@@ -105,6 +107,23 @@ static hsc_status *find_device(hsc_arena *arena, const char *text, hsc__device_r
   return NULL;
 }
 
+// Devices that can take a program whole do so where they are too few for its parts: the evaluator
+// and jaxlib always, our own where its numbers are compared. Alone it refuses, and says what would
+// be enough.
+static bool runs_whole(const hsc_run_options *o, const hsc__device_run *device) {
+  int64_t have = device->spec->device_count > 1 ? device->spec->device_count : 1;
+  switch (device->spec->source) {
+    case HSC_DEVICE_EVALUATOR:
+      return device->wanted > 1;
+    case HSC_DEVICE_PYTHON:
+      return device->wanted > have && have == 1;
+    case HSC_DEVICE_BUILT_IN:
+      return device->wanted > have && have == 1 && o->compare;
+    default:
+      return false;
+  }
+}
+
 // Starts the device and runs the program once. A device that only compiles, or failed, is then
 // over: it has no worker.
 hsc_status *hsc__run_start(const hsc_run_options *o,
@@ -132,9 +151,9 @@ hsc_status *hsc__run_start(const hsc_run_options *o,
   device->facts = json_incref(start.body);
   hsc_answer_deinit(&start);
   bool evaluator = device->spec->source == HSC_DEVICE_EVALUATOR;
-  bool own = device->spec->source == HSC_DEVICE_BUILT_IN;
-  device->compiles_only =
-      device->spec->topology || (own && hsc_shards_device_count(device->program) > 1);
+  device->wanted = o->transform_count ? 1 : hsc_shards_device_count(device->program);
+  device->is_whole = runs_whole(o, device);
+  device->compiles_only = device->spec->topology != NULL;
   if (device->compiles_only) {
     HSC_GOTO(do_job(o, worker, describe_request(o, device), device, &device->describe, &done));
     goto done;
@@ -419,10 +438,8 @@ static json_t *device_json(const hsc_run_options *o, hsc__device_run *device) {
     json_object_set_new(out, "hint", json_string(hsc_status_hint_text(device->status)));
   if (device->status && *hsc_status_notes(device->status))
     json_object_set_new(out, "notes", json_string(hsc_status_notes(device->status)));
-  if (device->compiles_only && !device->spec->topology)
-    json_object_set_new(
-        out, "cannot_run",
-        json_string("compiled for several devices; run measures programs of one device"));
+  if (device->is_whole)
+    json_object_set_new(out, "whole_of", json_integer(device->wanted));
   if (device->spec && device->spec->topology)
     json_object_set_new(out, "cannot_run",
                         json_string("cannot run here: no device, compiled ahead of time"));
@@ -493,6 +510,12 @@ static const char *no_outputs(const hsc__device_run *device) {
   return json_array_size(json_object_get(device->first, "outputs")) ? NULL : "it has no outputs";
 }
 
+// What lies on several devices must be the same on all of them.
+static bool copies_differ(const hsc__device_run *device, size_t output) {
+  json_t *one = json_array_get(json_object_get(device->first, "outputs"), output);
+  return json_is_true(json_object_get(one, "copies_differ"));
+}
+
 // One further device against the first, output by output.
 static hsc_status *compare_device(const hsc__device_run *first,
                                   const hsc__device_run *device,
@@ -517,6 +540,8 @@ static hsc_status *compare_device(const hsc__device_run *first,
     char what[64];
     snprintf(what, sizeof what, "output %zu", i);
     hsc_finding_parse(json_string_value(json_object_get(row, "verdict")), &finding);
+    if (copies_differ(first, i) || copies_differ(device, i))
+      finding = HSC_FINDING_DIFFERENT;
     hsc_agreement_compared(agreement, what, finding);
     json_array_append(rows, row);
   }

@@ -1,0 +1,199 @@
+#!/usr/bin/env python3
+"""Programs of several partitions on real compilers: what a chip holds, held against JAX's own
+memory_analysis; and the numbers of eight devices, held against one and against XLA:CPU's eight.
+
+tests/real/shards.py build/hloscope        speaks TAP; skipped, by name, where JAX or a compiler is
+not installed
+"""
+
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+EXPORT = r"""
+import os, sys
+os.environ["XLA_FLAGS"] = "--xla_force_host_platform_device_count=8"
+import jax, jax.numpy as jnp, numpy as np
+from jax.sharding import Mesh, NamedSharding, PartitionSpec as P
+
+to = sys.argv[1]
+devices = np.array(jax.devices())
+mesh = Mesh(devices.reshape(2, 4), ("d", "m"))
+ring = Mesh(devices, ("d",))
+f32 = jnp.float32
+
+
+def export(name, function, shapes, cuts, mesh=mesh, results=None):
+    shardings = dict(in_shardings=[NamedSharding(mesh, cut) for cut in cuts])
+    if results:
+        shardings["out_shardings"] = tuple(NamedSharding(mesh, cut) for cut in results)
+    arrays = [jax.ShapeDtypeStruct(shape, kind) for shape, kind in shapes]
+    text = jax.jit(function, **shardings).lower(*arrays).as_text()
+    with open(f"{to}/{name}.mlir", "w") as file:
+        file.write(text)
+
+
+def mlp(x, a, b):
+    h = jax.nn.relu(x @ a) @ b
+    return h, jnp.mean(h**2)
+
+
+def grad(a, b, x):
+    return jax.grad(lambda a, b: mlp(x, a, b)[1], argnums=(0, 1))(a, b)
+
+
+layers = [((64, 128), f32), ((128, 256), f32), ((256, 128), f32)]
+export("mlp", mlp, layers, [P("d", None), P(None, "m"), P("m", None)])
+export("reversed", mlp, layers, [P("d", None), P(None, "m"), P("m", None)],
+       Mesh(devices[::-1].reshape(2, 4), ("d", "m")))
+export("grad", grad, layers[1:] + layers[:1], [P(None, "m"), P("m", None), P("d", None)],
+       results=[P(None, "m"), P("m", None)])
+export("scan", lambda x, w: jax.lax.scan(lambda c, w: (jnp.tanh(c @ w), jnp.sum(c)), x, w),
+       [((32, 64), f32), ((6, 64, 64), f32)], [P("d", "m"), P(None, "m", None)])
+export("rolled", lambda x: jnp.roll(x, 3, 1) + jnp.flip(x, 1), [((8, 64), f32)], [P("d", "m")])
+export("sorted", lambda x: jnp.sort(x, axis=-1), [((8, 64), f32)], [P("d", "m")])
+export("lookup", lambda e, i: e[i], [((64, 16), f32), ((8,), jnp.int32)], [P("m", None), P("d")])
+export("around", jax.shard_map(
+    lambda x: jax.lax.ppermute(x, "d", [(i, (i + 1) % 8) for i in range(8)]),
+    mesh=ring, in_specs=P("d"), out_specs=P("d")), [((64, 8), f32)], [P("d")], ring)
+"""
+
+# What jax itself says of the same program ahead of time for a slice of a TPU.
+ANALYSE = r"""
+import json, sys
+import jax, numpy as np, jax.numpy as jnp
+from jax.experimental import topologies
+from jax.sharding import Mesh, NamedSharding, PartitionSpec as P
+
+to, shape = sys.argv[1:]
+topology = topologies.get_topology_desc(platform="tpu", topology_name=f"v5e:{shape}")
+count = len(topology.devices)
+mesh = Mesh(np.array(topology.devices).reshape(2, count // 2), ("d", "m"))
+said = {}
+
+
+def layer(x, a, b):
+    return jnp.tanh(x @ a) @ b
+
+
+def step(a, b, x):
+    return jax.grad(lambda a, b: jnp.mean(layer(x, a, b) ** 2), argnums=(0, 1))(a, b)
+
+
+for name, function, sizes, cuts in (
+    ("layer", layer, [(2048, 1024), (1024, 4096), (4096, 1024)],
+     [P("d", None), P(None, "m"), P("m", None)]),
+    ("step", step, [(1024, 4096), (4096, 1024), (2048, 1024)],
+     [P(None, "m"), P("m", None), P("d", None)]),
+):
+    arrays = [jax.ShapeDtypeStruct(size, jnp.float32, sharding=NamedSharding(mesh, cut))
+              for size, cut in zip(sizes, cuts)]
+    lowered = jax.jit(function).lower(*arrays)
+    with open(f"{to}/{name}.mlir", "w") as file:
+        file.write(lowered.as_text())
+    memory = lowered.compile().memory_analysis()
+    said[name] = {key: getattr(memory, key + "_size_in_bytes", None)
+                  for key in ("argument", "output", "temp")}
+    said[name]["peak"] = getattr(memory, "peak_memory_in_bytes", None)
+print(json.dumps(said))
+"""
+
+hloscope = str(pathlib.Path(sys.argv[1]).resolve())
+scratch = pathlib.Path(tempfile.mkdtemp(prefix="hloscope-shards-"))
+environment = dict(
+    os.environ,
+    HLOSCOPE_CACHE_DIR=str(scratch / "cache"),
+    TPU_SKIP_MDS_QUERY="1",
+    TPU_LOG_DIR="disabled",
+    TPU_WORKER_HOSTNAMES="localhost",
+    TF_CPP_MIN_LOG_LEVEL="2",
+)
+python = os.environ.get("HLOSCOPE_PYTHON", sys.executable)
+done = 0
+
+
+def check(name, good, why=""):
+    global done
+    done += 1
+    lines = "".join("\n# " + line for line in str(why).splitlines()[:20]) if not good else ""
+    print(f"{'ok' if good else 'not ok'} {done} - {name}{lines}", flush=True)
+
+
+def skip(name, why):
+    global done
+    done += 1
+    print(f"ok {done} - {name} # SKIP {why}", flush=True)
+
+
+def script(text, *arguments):
+    return subprocess.run(
+        [python, "-c", text, *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        env=environment,
+        timeout=600,
+    )
+
+
+def run(program, *arguments):
+    result = subprocess.run(
+        [hloscope, "run", str(program), "--no-store", "-q", "--format=json", *arguments],
+        capture_output=True,
+        text=True,
+        env=environment,
+        timeout=600,
+    )
+    try:
+        return json.loads(result.stdout)
+    except ValueError:
+        return {"error": result.stderr}
+
+
+def numbers():
+    exported = script(EXPORT, scratch)
+    if exported.returncode != 0:
+        return skip("eight devices against one", exported.stderr.strip()[-120:] or "no JAX")
+    for program in sorted(scratch.glob("*.mlir")):
+        name, alone = program.stem, "only in parts" if program.stem == "around" else "cpu"
+        others = "xla-cpu:8" if alone != "cpu" else "cpu,reference,xla-cpu:8"
+        document = run(program, "-d", "cpu:8", "-c", others, "--runs", "2", "--processes", "1")
+        coverage = document.get("coverage", {})
+        check(
+            f"{name}: eight of our devices compute what {others} compute",
+            document.get("verdict") in ("equal", "close") and coverage.get("not_compared") == [],
+            document.get("headline") or document,
+        )
+        outputs = [o for d in document.get("devices", []) for o in d["outputs"]]
+        check(
+            f"{name}: copies on several devices are the same",
+            outputs and not any(o.get("copies_differ") for o in outputs),
+            outputs,
+        )
+        program.unlink()
+
+
+def memory(shape):
+    said = script(ANALYSE, scratch, shape)
+    if said.returncode != 0:
+        return skip(f"memory on v5e:{shape}", said.stderr.strip()[-120:] or "no libtpu")
+    for name, theirs in json.loads(said.stdout.strip().splitlines()[-1]).items():
+        document = run(scratch / f"{name}.mlir", "-d", f"tpu:v5e:{shape}")
+        ours = (document.get("devices") or [{}])[0].get("per_partition", {})
+        for key, value in theirs.items():
+            if value is None:
+                continue
+            mine = ours.get(f"{key}_bytes")
+            check(
+                f"v5e:{shape} {name}: {key} is JAX's own within 2 %",
+                mine is not None and abs(mine - value) <= 0.02 * value,
+                f"{mine}, JAX says {value}; {document.get('error', '')}",
+            )
+
+
+numbers()
+memory("2x2")
+memory("2x4")
+print(f"1..{done}")
