@@ -29,8 +29,13 @@ def report(name: str, holds: bool, more: object = "") -> None:
         print("# " + str(more)[:2000].replace("\n", "\n# "))
 
 
-def conform(*arguments: str, fault: str = "") -> tuple[int, dict]:
-    environment = {**os.environ, "HLOSCOPE_MUTANT_OF": str(plugin), "HLOSCOPE_MUTANT": fault}
+def conform(*arguments: str, fault: str = "", devices: int = 1) -> tuple[int, dict]:
+    environment = {
+        **os.environ,
+        "HLOSCOPE_MUTANT_OF": str(plugin),
+        "HLOSCOPE_MUTANT": fault,
+        "HLOSCOPE_DEVICE_COUNT": str(devices),
+    }
     done = subprocess.run(
         [str(hloscope), "conform", *arguments, "--format=json", "-q"],
         env=environment,
@@ -60,6 +65,23 @@ report(
 )
 report("an id stands for one check", len(outcomes(answer)) == totals["checks"])
 
+code, answer = conform("cpu", "--only", "devices", devices=2)
+report(
+    "two of our devices keep the rules of several; sends to the host they do not have",
+    code == 0 and [i for i, o in outcomes(answer).items() if o != "pass"] == ["devices/send"],
+    answer["totals"],
+)
+code, answer = conform("cpu", "--only", "devices")
+report(
+    "one device offers none of them",
+    code == 0 and answer["totals"]["not_offered"] == answer["totals"]["checks"],
+    answer["totals"],
+)
+code, answer = conform(
+    str(mutant), "--only", "devices", fault="PJRT_Buffer_CopyToDevice:null:dst_buffer", devices=2
+)
+report("a copy that gives nothing is noticed", outcomes(answer)["devices/copy"] != "pass", answer)
+
 FAULTS = [
     ("PJRT_Buffer_Dimensions:field:num_dims", "buffer/facts/f32", "fail"),
     ("PJRT_Buffer_ElementType:field:type", "buffer/facts/f32", "fail"),
@@ -70,6 +92,7 @@ FAULTS = [
     ("PJRT_Client_PlatformName:after", "struct-size/newer/PJRT_Client_PlatformName", "pass"),
     ("PJRT_Buffer_Delete:nothing", "buffer/delete", "fail"),
     ("PJRT_Buffer_ReadyEvent:deaf", "struct-size/short/PJRT_Buffer_ReadyEvent", "fail"),
+    ("PJRT_Buffer_Destroy:nothing", "repeat/arrays", "fail"),
 ]
 for fault, check, wanted in FAULTS:
     code, answer = conform(str(mutant), "--only", check, fault=fault)

@@ -285,33 +285,21 @@ void hsc__conform_buffer_host_layout(hsc_conform *c, int number) {
 
 // ---- reading ------------------------------------------------------------------------------------
 
-static const int64_t four[1] = {4};
-
-static PJRT_Buffer *some_floats(hsc_conform *c) {
-  static const float values[4] = {1, 2, 3, 4};
-  return hsc__conform_upload(c, PJRT_Buffer_Type_F32, four, 1, values, sizeof values);
-}
-
-static void expect_some_floats(hsc_conform *c, PJRT_Buffer *buffer) {
-  float out[4] = {0};
-  if (buffer && hsc__conform_download(c, buffer, 1, out, sizeof out))
-    EXPECT(c, out[0] == 1 && out[1] == 2 && out[2] == 3 && out[3] == 4,
-           "1, 2, 3, 4 became %g, %g, %g, %g", out[0], out[1], out[2], out[3]);
-}
-
 void hsc__conform_buffer_size_query(hsc_conform *c, int number) {
-  PJRT_Buffer_ToHostBuffer_Args args = ARGS_OF(PJRT_Buffer_ToHostBuffer, .src = some_floats(c));
+  PJRT_Buffer_ToHostBuffer_Args args =
+      ARGS_OF(PJRT_Buffer_ToHostBuffer, .src = hsc__conform_some_floats(c));
   if (!args.src || !OK(c, PJRT_Buffer_ToHostBuffer, &args))
     return;
-  EXPECT(c, args.dst_size >= 16, "it asks for %zu bytes for four floats", args.dst_size);
+  EXPECT(c, args.dst_size >= 16, "it asks for %zu bytes for hsc__conform_four floats",
+         args.dst_size);
   EXPECT(c, args.event == NULL, "there is an event, though nothing was copied");
 }
 
 void hsc__conform_buffer_small_dst(hsc_conform *c, int number) {
   unsigned char room[64];
   memset(room, 0xee, sizeof room);
-  PJRT_Buffer_ToHostBuffer_Args args =
-      ARGS_OF(PJRT_Buffer_ToHostBuffer, .src = some_floats(c), .dst = room, .dst_size = 8);
+  PJRT_Buffer_ToHostBuffer_Args args = ARGS_OF(
+      PJRT_Buffer_ToHostBuffer, .src = hsc__conform_some_floats(c), .dst = room, .dst_size = 8);
   if (!args.src || !REFUSED(c, PJRT_Buffer_ToHostBuffer, &args, "8 bytes of room for 16"))
     return;
   for (size_t i = 8; i < sizeof room; i++)
@@ -324,7 +312,7 @@ static bool delete_buffer(hsc_conform *c, PJRT_Buffer *buffer) {
 }
 
 void hsc__conform_buffer_delete(hsc_conform *c, int number) {
-  PJRT_Buffer *buffer = some_floats(c);
+  PJRT_Buffer *buffer = hsc__conform_some_floats(c);
   PJRT_Buffer_IsDeleted_Args is = ARGS_OF(PJRT_Buffer_IsDeleted, .buffer = buffer);
   if (!delete_buffer(c, buffer) || !OK(c, PJRT_Buffer_IsDeleted, &is))
     return;
@@ -334,7 +322,7 @@ void hsc__conform_buffer_delete(hsc_conform *c, int number) {
 }
 
 void hsc__conform_buffer_deleted_read(hsc_conform *c, int number) {
-  PJRT_Buffer *buffer = some_floats(c);
+  PJRT_Buffer *buffer = hsc__conform_some_floats(c);
   float out[4];
   if (!delete_buffer(c, buffer))
     return;
@@ -357,7 +345,8 @@ void hsc__conform_buffer_deleted_read(hsc_conform *c, int number) {
 }
 
 void hsc__conform_buffer_ready(hsc_conform *c, int number) {
-  PJRT_Buffer_ReadyEvent_Args args = ARGS_OF(PJRT_Buffer_ReadyEvent, .buffer = some_floats(c));
+  PJRT_Buffer_ReadyEvent_Args args =
+      ARGS_OF(PJRT_Buffer_ReadyEvent, .buffer = hsc__conform_some_floats(c));
   if (!args.buffer || !OK(c, PJRT_Buffer_ReadyEvent, &args))
     return;
   EXPECT(c, args.event, "there is no event");
@@ -366,8 +355,9 @@ void hsc__conform_buffer_ready(hsc_conform *c, int number) {
 
 void hsc__conform_buffer_raw(hsc_conform *c, int number) {
   float out[2] = {0};
-  PJRT_Buffer_CopyRawToHost_Args args = ARGS_OF(PJRT_Buffer_CopyRawToHost, .buffer = some_floats(c),
-                                                .dst = out, .offset = 4, .transfer_size = 8);
+  PJRT_Buffer_CopyRawToHost_Args args =
+      ARGS_OF(PJRT_Buffer_CopyRawToHost, .buffer = hsc__conform_some_floats(c), .dst = out,
+              .offset = 4, .transfer_size = 8);
   if (!args.buffer || !OK(c, PJRT_Buffer_CopyRawToHost, &args) ||
       !hsc__conform_await(c, args.event, "the event of PJRT_Buffer_CopyRawToHost"))
     return;
@@ -377,8 +367,9 @@ void hsc__conform_buffer_raw(hsc_conform *c, int number) {
 
 void hsc__conform_buffer_raw_range(hsc_conform *c, int number) {
   static unsigned char out[4096];
-  PJRT_Buffer_CopyRawToHost_Args args = ARGS_OF(PJRT_Buffer_CopyRawToHost, .buffer = some_floats(c),
-                                                .dst = out, .offset = 0, .transfer_size = 1 << 30);
+  PJRT_Buffer_CopyRawToHost_Args args =
+      ARGS_OF(PJRT_Buffer_CopyRawToHost, .buffer = hsc__conform_some_floats(c), .dst = out,
+              .offset = 0, .transfer_size = 1 << 30);
   if (!args.buffer)
     return;
   bool called;
@@ -396,7 +387,7 @@ void hsc__conform_buffer_raw_range(hsc_conform *c, int number) {
 }
 
 void hsc__conform_buffer_external(hsc_conform *c, int number) {
-  PJRT_Buffer *buffer = some_floats(c);
+  PJRT_Buffer *buffer = hsc__conform_some_floats(c);
   PJRT_Buffer_IncreaseExternalReferenceCount_Args more =
       ARGS_OF(PJRT_Buffer_IncreaseExternalReferenceCount, .buffer = buffer);
   PJRT_Buffer_DecreaseExternalReferenceCount_Args less =
@@ -408,7 +399,7 @@ void hsc__conform_buffer_external(hsc_conform *c, int number) {
 }
 
 void hsc__conform_buffer_copy_memory(hsc_conform *c, int number) {
-  PJRT_Buffer *buffer = some_floats(c);
+  PJRT_Buffer *buffer = hsc__conform_some_floats(c);
   PJRT_Device_AddressableMemories_Args memories =
       ARGS_OF(PJRT_Device_AddressableMemories, .device = hsc__conform_device(c, 0));
   if (!buffer || !OK(c, PJRT_Device_AddressableMemories, &memories))
@@ -423,7 +414,7 @@ void hsc__conform_buffer_copy_memory(hsc_conform *c, int number) {
     if (!OK(c, PJRT_Buffer_Memory, &at))
       return;
     EXPECT(c, at.memory == memories.memories[m], "the copy is in another memory than asked for");
-    expect_some_floats(c, args.dst_buffer);
+    hsc__conform_expect_times(c, args.dst_buffer, 1);
   }
 }
 
@@ -431,7 +422,7 @@ void hsc__conform_buffer_copy_device(hsc_conform *c, int number) {
   PJRT_Device *second = hsc__conform_device(c, 1);
   if (!second)
     return;
-  PJRT_Buffer *buffer = some_floats(c);
+  PJRT_Buffer *buffer = hsc__conform_some_floats(c);
   PJRT_Buffer_CopyToDevice_Args args =
       ARGS_OF(PJRT_Buffer_CopyToDevice, .buffer = buffer, .dst_device = second);
   if (!buffer || !OK(c, PJRT_Buffer_CopyToDevice, &args))
@@ -440,16 +431,16 @@ void hsc__conform_buffer_copy_device(hsc_conform *c, int number) {
   if (!OK(c, PJRT_Buffer_Device, &at))
     return;
   EXPECT(c, at.device == second, "the copy is on another device than asked for");
-  expect_some_floats(c, args.dst_buffer);
+  hsc__conform_expect_times(c, args.dst_buffer, 1);
 }
 
 void hsc__conform_buffer_uninitialized(hsc_conform *c, int number) {
   PJRT_Device *device = hsc__conform_device(c, 0);
   if (!device)
     return;
-  PJRT_Client_CreateUninitializedBuffer_Args args =
-      ARGS_OF(PJRT_Client_CreateUninitializedBuffer, .client = c->client, .shape_dims = four,
-              .shape_num_dims = 1, .shape_element_type = PJRT_Buffer_Type_F32, .device = device);
+  PJRT_Client_CreateUninitializedBuffer_Args args = ARGS_OF(
+      PJRT_Client_CreateUninitializedBuffer, .client = c->client, .shape_dims = hsc__conform_four,
+      .shape_num_dims = 1, .shape_element_type = PJRT_Buffer_Type_F32, .device = device);
   if (!OK(c, PJRT_Client_CreateUninitializedBuffer, &args))
     return;
   float out[4];
@@ -464,8 +455,9 @@ void hsc__conform_buffer_error(hsc_conform *c, int number) {
     return;
   PJRT_Client_CreateErrorBuffer_Args args = ARGS_OF(
       PJRT_Client_CreateErrorBuffer, .client = c->client, .error_code = PJRT_Error_Code_DATA_LOSS,
-      .error_message = message, .error_message_size = sizeof message - 1, .shape_dims = four,
-      .shape_num_dims = 1, .shape_element_type = PJRT_Buffer_Type_F32, .memory = memory.memory);
+      .error_message = message, .error_message_size = sizeof message - 1,
+      .shape_dims = hsc__conform_four, .shape_num_dims = 1,
+      .shape_element_type = PJRT_Buffer_Type_F32, .memory = memory.memory);
   if (!OK(c, PJRT_Client_CreateErrorBuffer, &args))
     return;
   PJRT_Buffer_ReadyEvent_Args ready = ARGS_OF(PJRT_Buffer_ReadyEvent, .buffer = args.buffer);
@@ -534,7 +526,8 @@ void hsc__conform_buffer_many(hsc_conform *c, int number) {
   static PJRT_Buffer *buffers[COUNT];
   for (int i = 0; i < COUNT; i++) {
     float values[4] = {(float)i, 2, 3, 4};
-    buffers[i] = hsc__conform_upload(c, PJRT_Buffer_Type_F32, four, 1, values, sizeof values);
+    buffers[i] =
+        hsc__conform_upload(c, PJRT_Buffer_Type_F32, hsc__conform_four, 1, values, sizeof values);
     if (!buffers[i])
       return;
   }
@@ -554,7 +547,7 @@ void hsc__conform_buffer_transfer_manager(hsc_conform *c, int number) {
   if (!memory.device || !OK(c, PJRT_Device_DefaultMemory, &memory))
     return;
   PJRT_ShapeSpec spec = {.struct_size = PJRT_ShapeSpec_STRUCT_SIZE,
-                         .dims = four,
+                         .dims = hsc__conform_four,
                          .num_dims = 1,
                          .element_type = PJRT_Buffer_Type_F32};
   PJRT_Client_CreateBuffersForAsyncHostToDevice_Args make =
@@ -576,7 +569,7 @@ void hsc__conform_buffer_transfer_manager(hsc_conform *c, int number) {
         !hsc__conform_await(c, put.done_with_h2d_transfer, "a transfer"))
       return;
   }
-  expect_some_floats(c, get.buffer_out);
+  hsc__conform_expect_times(c, get.buffer_out, 1);
 }
 
 void hsc__conform_buffer_deleted_execute(hsc_conform *c, int number) {
@@ -584,7 +577,7 @@ void hsc__conform_buffer_deleted_execute(hsc_conform *c, int number) {
       c,
       "module @m { func.func public @main(%a: tensor<4xf32>) -> tensor<4xf32> {\n"
       "  %0 = stablehlo.add %a, %a : tensor<4xf32>\n  return %0 : tensor<4xf32>\n} }\n");
-  PJRT_Buffer *buffer = loaded ? some_floats(c) : NULL;
+  PJRT_Buffer *buffer = loaded ? hsc__conform_some_floats(c) : NULL;
   if (!delete_buffer(c, buffer))
     return;
   PJRT_ExecuteOptions options = {.struct_size = PJRT_ExecuteOptions_STRUCT_SIZE};

@@ -3,31 +3,18 @@
 
 #include "lab/conform/conform_internal.h"
 
-static const char doubles[] =
-    "module @m { func.func public @main(%a: tensor<4xf32>) -> tensor<4xf32> {\n"
-    "  %0 = stablehlo.add %a, %a : tensor<4xf32>\n  return %0 : tensor<4xf32>\n} }\n";
 static const char squares[] =
     "module @m { func.func public @main(%a: tensor<4xf32>) -> tensor<4xf32> {\n"
     "  %0 = stablehlo.multiply %a, %a : tensor<4xf32>\n  return %0 : tensor<4xf32>\n} }\n";
-static const int64_t four[1] = {4};
-static const float one_to_four[4] = {1, 2, 3, 4};
 
 static void expect_doubles(hsc_conform *c, PJRT_LoadedExecutable *loaded) {
-  PJRT_Buffer *in = loaded ? hsc__conform_upload(c, PJRT_Buffer_Type_F32, four, 1, one_to_four,
-                                                 sizeof one_to_four)
-                           : NULL;
-  PJRT_Buffer *output = NULL;
-  float out[4] = {0};
-  if (!in || !hsc__conform_execute(c, loaded, &in, 1, &output, 1) ||
-      !hsc__conform_download(c, output, 1, out, sizeof out))
-    return;
-  EXPECT(c, out[0] == 2 && out[1] == 4 && out[2] == 6 && out[3] == 8,
-         "twice 1, 2, 3, 4 is %g, %g, %g, %g", out[0], out[1], out[2], out[3]);
+  hsc__conform_expect_times(
+      c, hsc__conform_run_one(c, loaded, loaded ? hsc__conform_some_floats(c) : NULL), 2);
 }
 
 // Other checks take UNIMPLEMENTED for "not offered"; a plugin that compiles must compile something.
 void hsc__conform_compile_formats(hsc_conform *c, int number) {
-  expect_doubles(c, hsc__conform_compile(c, doubles));
+  expect_doubles(c, hsc__conform_compile(c, hsc__conform_doubles));
   if (c->client && c->outcome == HSC_CONFORM_NOT_OFFERED)
     c->outcome = HSC_CONFORM_FAIL;
 }
@@ -54,9 +41,9 @@ static const bad_program bad_programs[] = {
      "}\n",
      "mlir", NULL},
     {"cut-bytecode", "ML\xefR\x0d", "mlir", NULL},
-    {"unknown-format", doubles, "no such format", NULL},
+    {"unknown-format", hsc__conform_doubles, "no such format", NULL},
     {"garbage-hlo", "\xff\xff\xff\xff", "hlo", NULL},
-    {"garbage-options", doubles, "mlir", "\xff\xff\xff\xff\xff"},
+    {"garbage-options", hsc__conform_doubles, "mlir", "\xff\xff\xff\xff\xff"},
 };
 
 int hsc__conform_compile_refuses_count(void) {
@@ -89,7 +76,7 @@ void hsc__conform_compile_refuses(hsc_conform *c, int number) {
       ARGS_OF(PJRT_Client_Compile, .client = c->client, .program = &program,
               .compile_options = options.data, .compile_options_size = options.size);
   if (REFUSED(c, PJRT_Client_Compile, &args, bad->name))
-    expect_doubles(c, hsc__conform_compile(c, doubles));
+    expect_doubles(c, hsc__conform_compile(c, hsc__conform_doubles));
 }
 
 // ---- facts --------------------------------------------------------------------------------------
@@ -140,9 +127,9 @@ void hsc__conform_executable_facts(hsc_conform *c, int number) {
 }
 
 void hsc__conform_executable_cost(hsc_conform *c, int number) {
-  PJRT_Executable_GetCostAnalysis_Args args =
-      ARGS_OF(PJRT_Executable_GetCostAnalysis,
-              .executable = hsc__conform_executable(c, hsc__conform_compile(c, doubles)));
+  PJRT_Executable_GetCostAnalysis_Args args = ARGS_OF(
+      PJRT_Executable_GetCostAnalysis,
+      .executable = hsc__conform_executable(c, hsc__conform_compile(c, hsc__conform_doubles)));
   if (!args.executable || !OK(c, PJRT_Executable_GetCostAnalysis, &args))
     return;
   for (size_t i = 0; i < args.num_properties; i++) {
@@ -151,15 +138,15 @@ void hsc__conform_executable_cost(hsc_conform *c, int number) {
     EXPECT(c, (unsigned)v->type <= PJRT_NamedValue_kBool, "%.*s has type %d", (int)v->name_size,
            v->name, (int)v->type);
     if (v->name_size == 5 && !memcmp(v->name, "flops", 5) && v->type == PJRT_NamedValue_kFloat)
-      EXPECT(c, v->float_value >= 0 && v->float_value < 1e6F, "four additions are %g flops",
-             v->float_value);
+      EXPECT(c, v->float_value >= 0 && v->float_value < 1e6F,
+             "hsc__conform_four additions are %g flops", v->float_value);
   }
 }
 
 void hsc__conform_executable_memory(hsc_conform *c, int number) {
-  PJRT_Executable_GetCompiledMemoryStats_Args args =
-      ARGS_OF(PJRT_Executable_GetCompiledMemoryStats,
-              .executable = hsc__conform_executable(c, hsc__conform_compile(c, doubles)));
+  PJRT_Executable_GetCompiledMemoryStats_Args args = ARGS_OF(
+      PJRT_Executable_GetCompiledMemoryStats,
+      .executable = hsc__conform_executable(c, hsc__conform_compile(c, hsc__conform_doubles)));
   if (!args.executable || !OK(c, PJRT_Executable_GetCompiledMemoryStats, &args))
     return;
   EXPECT(c, args.argument_size_in_bytes >= 16, "an argument of 16 bytes counts as %lld",
@@ -186,8 +173,8 @@ void hsc__conform_executable_fingerprint(hsc_conform *c, int number) {
   char first[256];
   char again[256];
   char other[256];
-  if (!fingerprint(c, doubles, first) || !fingerprint(c, doubles, again) ||
-      !fingerprint(c, squares, other))
+  if (!fingerprint(c, hsc__conform_doubles, first) ||
+      !fingerprint(c, hsc__conform_doubles, again) || !fingerprint(c, squares, other))
     return;
   EXPECT(c, *first, "the fingerprint is empty");
   EXPECT(c, !strcmp(first, again), "the same program has fingerprints %.20s and %.20s", first,
@@ -195,11 +182,11 @@ void hsc__conform_executable_fingerprint(hsc_conform *c, int number) {
   EXPECT(c, strcmp(first, other) != 0, "two programs have the fingerprint %.20s", first);
 }
 
-// The bytes of `doubles`; they live until the process ends. Empty ends the check.
+// The bytes of `hsc__conform_doubles`; they live until the process ends. Empty ends the check.
 static hsc_view serialized(hsc_conform *c) {
-  PJRT_Executable_Serialize_Args args =
-      ARGS_OF(PJRT_Executable_Serialize,
-              .executable = hsc__conform_executable(c, hsc__conform_compile(c, doubles)));
+  PJRT_Executable_Serialize_Args args = ARGS_OF(
+      PJRT_Executable_Serialize,
+      .executable = hsc__conform_executable(c, hsc__conform_compile(c, hsc__conform_doubles)));
   if (!args.executable || !OK(c, PJRT_Executable_Serialize, &args))
     return (hsc_view){0};
   if (!args.serialized_bytes || !args.serialized_bytes_size || !args.serialized_executable_deleter)
@@ -283,10 +270,10 @@ void hsc__conform_executable_optimized(hsc_conform *c, int number) {
   PJRT_Program program = {.struct_size = PJRT_Program_STRUCT_SIZE};
   hsc__conform_step(c, "PJRT_Program optimized = {.struct_size = sizeof optimized};");
   hsc__conform_name(c, &program, "&optimized");
-  PJRT_Executable_OptimizedProgram_Args args =
-      ARGS_OF(PJRT_Executable_OptimizedProgram,
-              .executable = hsc__conform_executable(c, hsc__conform_compile(c, doubles)),
-              .program = &program);
+  PJRT_Executable_OptimizedProgram_Args args = ARGS_OF(
+      PJRT_Executable_OptimizedProgram,
+      .executable = hsc__conform_executable(c, hsc__conform_compile(c, hsc__conform_doubles)),
+      .program = &program);
   if (!args.executable || !OK(c, PJRT_Executable_OptimizedProgram, &args))
     return;
   EXPECT(c, program.code_size > 0, "its size is 0");
@@ -303,9 +290,9 @@ void hsc__conform_executable_optimized(hsc_conform *c, int number) {
 }
 
 void hsc__conform_executable_options(hsc_conform *c, int number) {
-  PJRT_Executable_GetCompileOptions_Args args =
-      ARGS_OF(PJRT_Executable_GetCompileOptions,
-              .executable = hsc__conform_executable(c, hsc__conform_compile(c, doubles)));
+  PJRT_Executable_GetCompileOptions_Args args = ARGS_OF(
+      PJRT_Executable_GetCompileOptions,
+      .executable = hsc__conform_executable(c, hsc__conform_compile(c, hsc__conform_doubles)));
   if (!args.executable || !OK(c, PJRT_Executable_GetCompileOptions, &args))
     return;
   EXPECT(c, args.serialized_bytes && args.serialized_bytes_size > 0, "there are no bytes");
@@ -314,7 +301,7 @@ void hsc__conform_executable_options(hsc_conform *c, int number) {
 }
 
 void hsc__conform_executable_assignment(hsc_conform *c, int number) {
-  PJRT_LoadedExecutable *loaded = hsc__conform_compile(c, doubles);
+  PJRT_LoadedExecutable *loaded = hsc__conform_compile(c, hsc__conform_doubles);
   PJRT_LoadedExecutable_AddressableDevices_Args devices =
       ARGS_OF(PJRT_LoadedExecutable_AddressableDevices, .executable = loaded);
   PJRT_LoadedExecutable_GetDeviceAssignment_Args args =
@@ -331,10 +318,11 @@ void hsc__conform_executable_assignment(hsc_conform *c, int number) {
 }
 
 void hsc__conform_executable_outlived(hsc_conform *c, int number) {
-  PJRT_LoadedExecutable *loaded = hsc__conform_compile(c, doubles);
-  PJRT_Buffer *in = loaded ? hsc__conform_upload(c, PJRT_Buffer_Type_F32, four, 1, one_to_four,
-                                                 sizeof one_to_four)
-                           : NULL;
+  PJRT_LoadedExecutable *loaded = hsc__conform_compile(c, hsc__conform_doubles);
+  PJRT_Buffer *in =
+      loaded ? hsc__conform_upload(c, PJRT_Buffer_Type_F32, hsc__conform_four, 1,
+                                   hsc__conform_one_to_four, sizeof hsc__conform_one_to_four)
+             : NULL;
   PJRT_Buffer *output = NULL;
   PJRT_LoadedExecutable_Destroy_Args destroy =
       ARGS_OF(PJRT_LoadedExecutable_Destroy, .executable = loaded);
@@ -348,7 +336,7 @@ void hsc__conform_executable_outlived(hsc_conform *c, int number) {
 }
 
 void hsc__conform_executable_delete(hsc_conform *c, int number) {
-  PJRT_LoadedExecutable *loaded = hsc__conform_compile(c, doubles);
+  PJRT_LoadedExecutable *loaded = hsc__conform_compile(c, hsc__conform_doubles);
   PJRT_LoadedExecutable_Delete_Args args =
       ARGS_OF(PJRT_LoadedExecutable_Delete, .executable = loaded);
   PJRT_LoadedExecutable_IsDeleted_Args is =
@@ -357,8 +345,8 @@ void hsc__conform_executable_delete(hsc_conform *c, int number) {
       !OK(c, PJRT_LoadedExecutable_IsDeleted, &is))
     return;
   EXPECT(c, is.is_deleted, "IsDeleted says no after Delete");
-  PJRT_Buffer *in =
-      hsc__conform_upload(c, PJRT_Buffer_Type_F32, four, 1, one_to_four, sizeof one_to_four);
+  PJRT_Buffer *in = hsc__conform_upload(c, PJRT_Buffer_Type_F32, hsc__conform_four, 1,
+                                        hsc__conform_one_to_four, sizeof hsc__conform_one_to_four);
   if (!in)
     return;
   PJRT_ExecuteOptions options = {.struct_size = PJRT_ExecuteOptions_STRUCT_SIZE};
@@ -437,7 +425,7 @@ void hsc__conform_topology_serialize(hsc_conform *c, int number) {
 }
 
 void hsc__conform_topology_compile(hsc_conform *c, int number) {
-  PJRT_Program program = program_of(doubles, "mlir");
+  PJRT_Program program = program_of(hsc__conform_doubles, "mlir");
   hsc_view options = hsc__conform_options_proto(c);
   PJRT_Compile_Args args = ARGS_OF(PJRT_Compile, .topology = topology(c), .program = &program,
                                    .compile_options = options.data,

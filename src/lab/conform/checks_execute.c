@@ -5,39 +5,15 @@
 
 #include "lab/conform/conform_internal.h"
 
-static const int64_t four[1] = {4};
-static const float one_to_four[4] = {1, 2, 3, 4};
-static const char doubles[] =
-    "module @m { func.func public @main(%a: tensor<4xf32>) -> tensor<4xf32> {\n"
-    "  %0 = stablehlo.add %a, %a : tensor<4xf32>\n  return %0 : tensor<4xf32>\n} }\n";
 static const char doubles_donated[] =
     "module @m { func.func public @main(%a: tensor<4xf32> {tf.aliasing_output = 0 : i32}) -> "
     "tensor<4xf32> {\n"
     "  %0 = stablehlo.add %a, %a : tensor<4xf32>\n  return %0 : tensor<4xf32>\n} }\n";
 
-static PJRT_Buffer *some_floats(hsc_conform *c) {
-  return hsc__conform_upload(c, PJRT_Buffer_Type_F32, four, 1, one_to_four, sizeof one_to_four);
-}
-
-// The four floats are `factor` times 1, 2, 3, 4.
-static void expect_times(hsc_conform *c, PJRT_Buffer *buffer, float factor) {
-  float out[4] = {0};
-  if (!buffer || !hsc__conform_download(c, buffer, 1, out, sizeof out))
-    return;
-  for (int i = 0; i < 4; i++)
-    EXPECT(c, out[i] == factor * one_to_four[i], "element %d is %g, not %g", i, out[i],
-           factor * one_to_four[i]);
-}
-
-static PJRT_Buffer *run_one(hsc_conform *c, PJRT_LoadedExecutable *loaded, PJRT_Buffer *argument) {
-  PJRT_Buffer *output = NULL;
-  return loaded && argument && hsc__conform_execute(c, loaded, &argument, 1, &output, 1) ? output
-                                                                                         : NULL;
-}
-
 void hsc__conform_execute_add(hsc_conform *c, int number) {
-  PJRT_LoadedExecutable *loaded = hsc__conform_compile(c, doubles);
-  expect_times(c, run_one(c, loaded, loaded ? some_floats(c) : NULL), 2);
+  PJRT_LoadedExecutable *loaded = hsc__conform_compile(c, hsc__conform_doubles);
+  hsc__conform_expect_times(
+      c, hsc__conform_run_one(c, loaded, loaded ? hsc__conform_some_floats(c) : NULL), 2);
 }
 
 void hsc__conform_execute_no_arguments(hsc_conform *c, int number) {
@@ -48,7 +24,7 @@ void hsc__conform_execute_no_arguments(hsc_conform *c, int number) {
       "  return %0 : tensor<4xf32>\n} }\n");
   PJRT_Buffer *output = NULL;
   if (loaded && hsc__conform_execute(c, loaded, NULL, 0, &output, 1))
-    expect_times(c, output, 3);
+    hsc__conform_expect_times(c, output, 3);
 }
 
 void hsc__conform_execute_many_outputs(hsc_conform *c, int number) {
@@ -71,11 +47,11 @@ void hsc__conform_execute_many_outputs(hsc_conform *c, int number) {
     hsc_bytes_printf(&text, "%stensor<4xf32>", i ? ", " : "");
   hsc_bytes_append_text(&text, "\n} }\n");
   PJRT_LoadedExecutable *loaded = hsc__conform_compile(c, hsc_bytes_text(&text));
-  PJRT_Buffer *argument = loaded ? some_floats(c) : NULL;
+  PJRT_Buffer *argument = loaded ? hsc__conform_some_floats(c) : NULL;
   PJRT_Buffer *outputs[COUNT] = {NULL};
   if (argument && hsc__conform_execute(c, loaded, &argument, 1, outputs, COUNT))
     for (int i = 0; i < COUNT; i++)
-      expect_times(c, outputs[i], (float)(i + 1));
+      hsc__conform_expect_times(c, outputs[i], (float)(i + 1));
   hsc_bytes_deinit(&text);
 }
 
@@ -96,12 +72,13 @@ void hsc__conform_execute_many_arguments(hsc_conform *c, int number) {
   for (int i = 0; loaded && i < COUNT; i++) {
     float factor = i == 0 ? 3 : 1;
     float values[4] = {factor, 2 * factor, 3 * factor, 4 * factor};
-    arguments[i] = hsc__conform_upload(c, PJRT_Buffer_Type_F32, four, 1, values, sizeof values);
+    arguments[i] =
+        hsc__conform_upload(c, PJRT_Buffer_Type_F32, hsc__conform_four, 1, values, sizeof values);
     if (!arguments[i])
       return;
   }
   if (loaded && hsc__conform_execute(c, loaded, arguments, COUNT, &output, 1))
-    expect_times(c, output, 2);
+    hsc__conform_expect_times(c, output, 2);
 }
 
 // Runs without events, and without waiting: the next run's argument is the last one's output.
@@ -117,21 +94,21 @@ static PJRT_Buffer *launch(hsc_conform *c, PJRT_LoadedExecutable *loaded, PJRT_B
 }
 
 void hsc__conform_execute_no_events(hsc_conform *c, int number) {
-  PJRT_LoadedExecutable *loaded = hsc__conform_compile(c, doubles);
-  PJRT_Buffer *argument = loaded ? some_floats(c) : NULL;
+  PJRT_LoadedExecutable *loaded = hsc__conform_compile(c, hsc__conform_doubles);
+  PJRT_Buffer *argument = loaded ? hsc__conform_some_floats(c) : NULL;
   if (argument)
-    expect_times(c, launch(c, loaded, argument), 2);
+    hsc__conform_expect_times(c, launch(c, loaded, argument), 2);
 }
 
 void hsc__conform_execute_chain(hsc_conform *c, int number) {
-  PJRT_LoadedExecutable *loaded = hsc__conform_compile(c, doubles);
-  PJRT_Buffer *value = loaded ? some_floats(c) : NULL;
+  PJRT_LoadedExecutable *loaded = hsc__conform_compile(c, hsc__conform_doubles);
+  PJRT_Buffer *value = loaded ? hsc__conform_some_floats(c) : NULL;
   for (int i = 0; value && i < 10; i++) {
     PJRT_Buffer *next = launch(c, loaded, value);
     hsc__conform_buffer_free(c, value);  // while the run that reads it may still be under way
     value = next;
   }
-  expect_times(c, value, 1024);
+  hsc__conform_expect_times(c, value, 1024);
 }
 
 static bool is_deleted(hsc_conform *c, PJRT_Buffer *buffer) {
@@ -141,18 +118,18 @@ static bool is_deleted(hsc_conform *c, PJRT_Buffer *buffer) {
 
 void hsc__conform_execute_donation(hsc_conform *c, int number) {
   PJRT_LoadedExecutable *loaded = hsc__conform_compile(c, doubles_donated);
-  PJRT_Buffer *argument = loaded ? some_floats(c) : NULL;
-  PJRT_Buffer *output = run_one(c, loaded, argument);
+  PJRT_Buffer *argument = loaded ? hsc__conform_some_floats(c) : NULL;
+  PJRT_Buffer *output = hsc__conform_run_one(c, loaded, argument);
   if (!output)
     return;
-  expect_times(c, output, 2);
+  hsc__conform_expect_times(c, output, 2);
   EXPECT(c, is_deleted(c, argument), "the donated argument is still there");
 }
 
 void hsc__conform_execute_non_donatable(hsc_conform *c, int number) {
   static const int64_t kept[1] = {0};
   PJRT_LoadedExecutable *loaded = hsc__conform_compile(c, doubles_donated);
-  PJRT_Buffer *argument = loaded ? some_floats(c) : NULL;
+  PJRT_Buffer *argument = loaded ? hsc__conform_some_floats(c) : NULL;
   if (!argument)
     return;
   PJRT_ExecuteOptions options = {.struct_size = PJRT_ExecuteOptions_STRUCT_SIZE,
@@ -166,20 +143,20 @@ void hsc__conform_execute_non_donatable(hsc_conform *c, int number) {
       .argument_lists = lists, .num_devices = 1, .num_args = 1, .output_lists = output_lists);
   if (!OK(c, PJRT_LoadedExecutable_Execute, &args))
     return;
-  expect_times(c, outputs[0], 2);
+  hsc__conform_expect_times(c, outputs[0], 2);
   EXPECT(c, !is_deleted(c, argument), "an argument that may not be donated is gone");
-  expect_times(c, argument, 1);
+  hsc__conform_expect_times(c, argument, 1);
 }
 
 void hsc__conform_execute_arguments_stay(hsc_conform *c, int number) {
-  PJRT_LoadedExecutable *loaded = hsc__conform_compile(c, doubles);
-  PJRT_Buffer *argument = loaded ? some_floats(c) : NULL;
+  PJRT_LoadedExecutable *loaded = hsc__conform_compile(c, hsc__conform_doubles);
+  PJRT_Buffer *argument = loaded ? hsc__conform_some_floats(c) : NULL;
   for (int i = 0; argument && i < 3; i++)
-    expect_times(c, run_one(c, loaded, argument), 2);
+    hsc__conform_expect_times(c, hsc__conform_run_one(c, loaded, argument), 2);
   if (!argument)
     return;
   EXPECT(c, !is_deleted(c, argument), "an argument that was not donated is gone");
-  expect_times(c, argument, 1);
+  hsc__conform_expect_times(c, argument, 1);
 }
 
 // Runs what must be refused: at the call, by the event, or by the output.
@@ -210,24 +187,26 @@ static void expect_no_run(hsc_conform *c,
 }
 
 void hsc__conform_execute_too_few(hsc_conform *c, int number) {
-  PJRT_LoadedExecutable *loaded = hsc__conform_compile(c, doubles);
+  PJRT_LoadedExecutable *loaded = hsc__conform_compile(c, hsc__conform_doubles);
   if (loaded)
     expect_no_run(c, loaded, NULL, 0, "no argument for its one parameter");
 }
 
 void hsc__conform_execute_wrong_shape(hsc_conform *c, int number) {
   static const int64_t dims[1] = {3};
-  PJRT_LoadedExecutable *loaded = hsc__conform_compile(c, doubles);
+  PJRT_LoadedExecutable *loaded = hsc__conform_compile(c, hsc__conform_doubles);
   PJRT_Buffer *argument =
-      loaded ? hsc__conform_upload(c, PJRT_Buffer_Type_F32, dims, 1, one_to_four, 12) : NULL;
+      loaded ? hsc__conform_upload(c, PJRT_Buffer_Type_F32, dims, 1, hsc__conform_one_to_four, 12)
+             : NULL;
   if (argument)
-    expect_no_run(c, loaded, &argument, 1, "three elements for a parameter of four");
+    expect_no_run(c, loaded, &argument, 1, "three elements for a parameter of hsc__conform_four");
 }
 
 void hsc__conform_execute_wrong_type(hsc_conform *c, int number) {
-  PJRT_LoadedExecutable *loaded = hsc__conform_compile(c, doubles);
-  PJRT_Buffer *argument =
-      loaded ? hsc__conform_upload(c, PJRT_Buffer_Type_U8, four, 1, one_to_four, 4) : NULL;
+  PJRT_LoadedExecutable *loaded = hsc__conform_compile(c, hsc__conform_doubles);
+  PJRT_Buffer *argument = loaded ? hsc__conform_upload(c, PJRT_Buffer_Type_U8, hsc__conform_four, 1,
+                                                       hsc__conform_one_to_four, 4)
+                                 : NULL;
   if (argument)
     expect_no_run(c, loaded, &argument, 1, "u8 for a parameter of f32");
 }
@@ -239,8 +218,9 @@ void hsc__conform_execute_empty_array(hsc_conform *c, int number) {
       "module @m { func.func public @main(%a: tensor<0x3xf32>) -> tensor<0x3xf32> {\n"
       "  %0 = stablehlo.add %a, %a : tensor<0x3xf32>\n  return %0 : tensor<0x3xf32>\n} }\n");
   PJRT_Buffer *argument =
-      loaded ? hsc__conform_upload(c, PJRT_Buffer_Type_F32, dims, 2, one_to_four, 0) : NULL;
-  PJRT_Buffer *output = run_one(c, loaded, argument);
+      loaded ? hsc__conform_upload(c, PJRT_Buffer_Type_F32, dims, 2, hsc__conform_one_to_four, 0)
+             : NULL;
+  PJRT_Buffer *output = hsc__conform_run_one(c, loaded, argument);
   char out[1];
   if (output)
     hsc__conform_download(c, output, 2, out, 0);
@@ -263,7 +243,7 @@ void hsc__conform_execute_steady(hsc_conform *c, int number) {
   float first = 0;
   for (int i = 0; argument && i < RUNS; i++) {
     float sum = 0;
-    PJRT_Buffer *output = run_one(c, loaded, argument);
+    PJRT_Buffer *output = hsc__conform_run_one(c, loaded, argument);
     if (!output || !hsc__conform_download(c, output, 0, &sum, sizeof sum))
       return;
     if (i == 0)
@@ -295,23 +275,24 @@ static void *crew_member(void *user) {
   enum { TIMES = 20 };
   crew_job *job = user;
   hsc_conform *c = &job->c;
-  PJRT_LoadedExecutable *loaded = job->work ? hsc__conform_compile(c, doubles) : NULL;
+  PJRT_LoadedExecutable *loaded = job->work ? hsc__conform_compile(c, hsc__conform_doubles) : NULL;
   for (int i = 0; i < TIMES && c->outcome == HSC_CONFORM_PASS; i++) {
     float factor = (float)(job->number + 1);
     float values[4] = {factor, 2 * factor, 3 * factor, 4 * factor};
-    PJRT_Buffer *in = hsc__conform_upload(c, PJRT_Buffer_Type_F32, four, 1, values, sizeof values);
+    PJRT_Buffer *in =
+        hsc__conform_upload(c, PJRT_Buffer_Type_F32, hsc__conform_four, 1, values, sizeof values);
     if (job->work == 0 || job->work == 3)
-      expect_times(c, in, factor);
+      hsc__conform_expect_times(c, in, factor);
     if (job->work == 1 || (job->work == 3 && i % 4 == 0)) {
-      PJRT_LoadedExecutable *more = hsc__conform_compile(c, doubles);
+      PJRT_LoadedExecutable *more = hsc__conform_compile(c, hsc__conform_doubles);
       PJRT_LoadedExecutable_Destroy_Args destroy =
           ARGS_OF(PJRT_LoadedExecutable_Destroy, .executable = more);
       if (more)
         OK(c, PJRT_LoadedExecutable_Destroy, &destroy);
     }
     if (job->work >= 2) {
-      PJRT_Buffer *out = run_one(c, loaded, in);
-      expect_times(c, out, 2 * factor);
+      PJRT_Buffer *out = hsc__conform_run_one(c, loaded, in);
+      hsc__conform_expect_times(c, out, 2 * factor);
       hsc__conform_buffer_free(c, out);
     }
     hsc__conform_buffer_free(c, in);

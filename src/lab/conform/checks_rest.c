@@ -6,25 +6,6 @@
 
 #include "lab/conform/conform_internal.h"
 
-static const int64_t four[1] = {4};
-static const float one_to_four[4] = {1, 2, 3, 4};
-static const char doubles[] =
-    "module @m { func.func public @main(%a: tensor<4xf32>) -> tensor<4xf32> {\n"
-    "  %0 = stablehlo.add %a, %a : tensor<4xf32>\n  return %0 : tensor<4xf32>\n} }\n";
-
-static PJRT_Buffer *some_floats(hsc_conform *c) {
-  return hsc__conform_upload(c, PJRT_Buffer_Type_F32, four, 1, one_to_four, sizeof one_to_four);
-}
-
-static void expect_times(hsc_conform *c, PJRT_Buffer *buffer, float factor) {
-  float out[4] = {0};
-  if (!buffer || !hsc__conform_download(c, buffer, 1, out, sizeof out))
-    return;
-  for (int i = 0; i < 4; i++)
-    EXPECT(c, out[i] == factor * one_to_four[i], "element %d is %g, not %g", i, out[i],
-           factor * one_to_four[i]);
-}
-
 static PJRT_Memory *default_memory(hsc_conform *c) {
   PJRT_Device_DefaultMemory_Args args =
       ARGS_OF(PJRT_Device_DefaultMemory, .device = hsc__conform_device(c, 0));
@@ -88,7 +69,7 @@ void hsc__conform_agree_memories(hsc_conform *c, int number) {
 }
 
 void hsc__conform_agree_executable(hsc_conform *c, int number) {
-  PJRT_LoadedExecutable *loaded = hsc__conform_compile(c, doubles);
+  PJRT_LoadedExecutable *loaded = hsc__conform_compile(c, hsc__conform_doubles);
   PJRT_Executable *executable = hsc__conform_executable(c, loaded);
   PJRT_Executable_NumPartitions_Args partitions =
       ARGS_OF(PJRT_Executable_NumPartitions, .executable = executable);
@@ -112,7 +93,7 @@ void hsc__conform_agree_executable(hsc_conform *c, int number) {
 void hsc__conform_agree_logical_ids(hsc_conform *c, int number) {
   PJRT_LoadedExecutable_AddressableDeviceLogicalIds_Args args =
       ARGS_OF(PJRT_LoadedExecutable_AddressableDeviceLogicalIds,
-              .executable = hsc__conform_compile(c, doubles));
+              .executable = hsc__conform_compile(c, hsc__conform_doubles));
   if (!args.executable || !OK(c, PJRT_LoadedExecutable_AddressableDeviceLogicalIds, &args))
     return;
   EXPECT(c, args.num_addressable_device_logical_ids == 1,
@@ -130,23 +111,23 @@ static void expect_kinds(
 }
 
 void hsc__conform_agree_memory_kinds(hsc_conform *c, int number) {
-  PJRT_Executable_OutputMemoryKinds_Args out =
-      ARGS_OF(PJRT_Executable_OutputMemoryKinds,
-              .executable = hsc__conform_executable(c, hsc__conform_compile(c, doubles)));
+  PJRT_Executable_OutputMemoryKinds_Args out = ARGS_OF(
+      PJRT_Executable_OutputMemoryKinds,
+      .executable = hsc__conform_executable(c, hsc__conform_compile(c, hsc__conform_doubles)));
   if (out.executable && OK(c, PJRT_Executable_OutputMemoryKinds, &out))
     expect_kinds(c, out.memory_kinds, out.memory_kind_sizes, out.num_outputs, "output");
 }
 
 void hsc__conform_agree_parameter_kinds(hsc_conform *c, int number) {
-  PJRT_Executable_ParameterMemoryKinds_Args in =
-      ARGS_OF(PJRT_Executable_ParameterMemoryKinds,
-              .executable = hsc__conform_executable(c, hsc__conform_compile(c, doubles)));
+  PJRT_Executable_ParameterMemoryKinds_Args in = ARGS_OF(
+      PJRT_Executable_ParameterMemoryKinds,
+      .executable = hsc__conform_executable(c, hsc__conform_compile(c, hsc__conform_doubles)));
   if (in.executable && OK(c, PJRT_Executable_ParameterMemoryKinds, &in))
     expect_kinds(c, in.memory_kinds, in.memory_kind_sizes, in.num_parameters, "parameter");
 }
 
 void hsc__conform_agree_loaded_fingerprint(hsc_conform *c, int number) {
-  PJRT_LoadedExecutable *loaded = hsc__conform_compile(c, doubles);
+  PJRT_LoadedExecutable *loaded = hsc__conform_compile(c, hsc__conform_doubles);
   PJRT_LoadedExecutable_Fingerprint_Args a =
       ARGS_OF(PJRT_LoadedExecutable_Fingerprint, .executable = loaded);
   PJRT_Executable_Fingerprint_Args b =
@@ -162,7 +143,7 @@ void hsc__conform_agree_loaded_fingerprint(hsc_conform *c, int number) {
 }
 
 void hsc__conform_agree_dimensions(hsc_conform *c, int number) {
-  PJRT_Buffer *buffer = some_floats(c);
+  PJRT_Buffer *buffer = hsc__conform_some_floats(c);
   PJRT_Buffer_UnpaddedDimensions_Args plain =
       ARGS_OF(PJRT_Buffer_UnpaddedDimensions, .buffer = buffer);
   PJRT_Buffer_DynamicDimensionIndices_Args dynamic =
@@ -171,8 +152,8 @@ void hsc__conform_agree_dimensions(hsc_conform *c, int number) {
       !OK(c, PJRT_Buffer_DynamicDimensionIndices, &dynamic))
     return;
   EXPECT(c, plain.num_dims == 1 && plain.unpadded_dims && plain.unpadded_dims[0] == 4,
-         "unpadded, four floats have rank %zu", plain.num_dims);
-  EXPECT(c, dynamic.num_dynamic_dims == 0, "four floats have %zu dynamic dimensions",
+         "unpadded, hsc__conform_four floats have rank %zu", plain.num_dims);
+  EXPECT(c, dynamic.num_dynamic_dims == 0, "hsc__conform_four floats have %zu dynamic dimensions",
          dynamic.num_dynamic_dims);
 }
 
@@ -180,7 +161,7 @@ void hsc__conform_agree_dimensions(hsc_conform *c, int number) {
 
 void hsc__conform_pointer_unsafe(hsc_conform *c, int number) {
   PJRT_Buffer_UnsafePointer_Args first =
-      ARGS_OF(PJRT_Buffer_UnsafePointer, .buffer = some_floats(c));
+      ARGS_OF(PJRT_Buffer_UnsafePointer, .buffer = hsc__conform_some_floats(c));
   PJRT_Buffer_UnsafePointer_Args second =
       ARGS_OF(PJRT_Buffer_UnsafePointer, .buffer = first.buffer);
   if (!first.buffer || !OK(c, PJRT_Buffer_UnsafePointer, &first) ||
@@ -192,7 +173,7 @@ void hsc__conform_pointer_unsafe(hsc_conform *c, int number) {
 
 void hsc__conform_pointer_opaque(hsc_conform *c, int number) {
   PJRT_Buffer_OpaqueDeviceMemoryDataPointer_Args args =
-      ARGS_OF(PJRT_Buffer_OpaqueDeviceMemoryDataPointer, .buffer = some_floats(c));
+      ARGS_OF(PJRT_Buffer_OpaqueDeviceMemoryDataPointer, .buffer = hsc__conform_some_floats(c));
   if (args.buffer && OK(c, PJRT_Buffer_OpaqueDeviceMemoryDataPointer, &args))
     EXPECT(c, args.device_memory_ptr, "the pointer is NULL");
 }
@@ -203,32 +184,32 @@ static void count_deletes(void *pointer, void *user) {
 
 void hsc__conform_pointer_view(hsc_conform *c, int number) {
   static int deletes;
-  PJRT_Buffer *buffer = some_floats(c);
+  PJRT_Buffer *buffer = hsc__conform_some_floats(c);
   PJRT_Buffer_OpaqueDeviceMemoryDataPointer_Args at =
       ARGS_OF(PJRT_Buffer_OpaqueDeviceMemoryDataPointer, .buffer = buffer);
   if (!buffer || !OK(c, PJRT_Buffer_OpaqueDeviceMemoryDataPointer, &at))
     return;
   PJRT_Client_CreateViewOfDeviceBuffer_Args args =
       ARGS_OF(PJRT_Client_CreateViewOfDeviceBuffer, .client = c->client,
-              .device_buffer_ptr = at.device_memory_ptr, .dims = four, .num_dims = 1,
+              .device_buffer_ptr = at.device_memory_ptr, .dims = hsc__conform_four, .num_dims = 1,
               .element_type = PJRT_Buffer_Type_F32, .device = hsc__conform_device(c, 0),
               .on_delete_callback = count_deletes, .on_delete_callback_arg = &deletes);
   if (!OK(c, PJRT_Client_CreateViewOfDeviceBuffer, &args))
     return;
-  expect_times(c, args.buffer, 1);
+  hsc__conform_expect_times(c, args.buffer, 1);
   hsc__conform_buffer_free(c, args.buffer);
   EXPECT(c, deletes == 1, "the callback of the view's end was called %d times", deletes);
 }
 
 void hsc__conform_pointer_bitcast(hsc_conform *c, int number) {
   PJRT_Buffer_Bitcast_Args args =
-      ARGS_OF(PJRT_Buffer_Bitcast, .buffer = some_floats(c), .element_type = PJRT_Buffer_Type_S32,
-              .dims = four, .num_dims = 1);
+      ARGS_OF(PJRT_Buffer_Bitcast, .buffer = hsc__conform_some_floats(c),
+              .element_type = PJRT_Buffer_Type_S32, .dims = hsc__conform_four, .num_dims = 1);
   int32_t out[4] = {0};
   if (!args.buffer || !OK(c, PJRT_Buffer_Bitcast, &args) ||
       !hsc__conform_download(c, args.out_buffer, 1, out, sizeof out))
     return;
-  EXPECT(c, !memcmp(out, one_to_four, sizeof out), "the bits changed: 1.0 became %08x",
+  EXPECT(c, !memcmp(out, hsc__conform_one_to_four, sizeof out), "the bits changed: 1.0 became %08x",
          (unsigned)out[0]);
 }
 
@@ -248,12 +229,13 @@ void hsc__conform_pointer_dma(hsc_conform *c, int number) {
 
 void hsc__conform_pointer_alias(hsc_conform *c, int number) {
   PJRT_Memory *memory = default_memory(c);
-  PJRT_Buffer *buffer = memory ? some_floats(c) : NULL;
+  PJRT_Buffer *buffer = memory ? hsc__conform_some_floats(c) : NULL;
   if (!buffer)
     return;
   PJRT_Client_CreateAliasBuffer_Args make =
       ARGS_OF(PJRT_Client_CreateAliasBuffer, .client = c->client, .memory = memory,
-              .shape_dims = four, .shape_num_dims = 1, .shape_element_type = PJRT_Buffer_Type_F32);
+              .shape_dims = hsc__conform_four, .shape_num_dims = 1,
+              .shape_element_type = PJRT_Buffer_Type_F32);
   if (!OK(c, PJRT_Client_CreateAliasBuffer, &make))
     return;
   EXPECT(c, make.alias_buffer && make.fulfill_alias_buffer_cb,
@@ -262,12 +244,13 @@ void hsc__conform_pointer_alias(hsc_conform *c, int number) {
       ARGS_OF(PJRT_Client_FulfillAliasBuffer, .client = c->client, .buffer = buffer,
               .fulfill_alias_buffer_cb = make.fulfill_alias_buffer_cb);
   if (OK(c, PJRT_Client_FulfillAliasBuffer, &fulfil))
-    expect_times(c, make.alias_buffer, 1);
+    hsc__conform_expect_times(c, make.alias_buffer, 1);
 }
 
 void hsc__conform_pointer_raw_future(hsc_conform *c, int number) {
-  PJRT_Buffer_CopyRawToHostFuture_Args args = ARGS_OF(
-      PJRT_Buffer_CopyRawToHostFuture, .buffer = some_floats(c), .offset = 4, .transfer_size = 8);
+  PJRT_Buffer_CopyRawToHostFuture_Args args =
+      ARGS_OF(PJRT_Buffer_CopyRawToHostFuture, .buffer = hsc__conform_some_floats(c), .offset = 4,
+              .transfer_size = 8);
   float out[2] = {0};
   if (!args.buffer || !OK(c, PJRT_Buffer_CopyRawToHostFuture, &args))
     return;
@@ -288,7 +271,7 @@ static PJRT_AsyncHostToDeviceTransferManager *manager_of(hsc_conform *c, size_t 
   PJRT_ShapeSpec specs[2];
   for (int i = 0; i < 2; i++)
     specs[i] = (PJRT_ShapeSpec){.struct_size = PJRT_ShapeSpec_STRUCT_SIZE,
-                                .dims = four,
+                                .dims = hsc__conform_four,
                                 .num_dims = 1,
                                 .element_type = PJRT_Buffer_Type_F32};
   PJRT_Memory *memory = default_memory(c);
@@ -326,7 +309,8 @@ void hsc__conform_manager_facts(hsc_conform *c, int number) {
       !OK(c, PJRT_AsyncHostToDeviceTransferManager_Device, &device))
     return;
   EXPECT(c, count.buffer_count == 2, "it has %zu buffers, not 2", count.buffer_count);
-  EXPECT(c, size.buffer_size >= 16, "a buffer of four floats has %zu bytes", size.buffer_size);
+  EXPECT(c, size.buffer_size >= 16, "a buffer of hsc__conform_four floats has %zu bytes",
+         size.buffer_size);
   EXPECT(c, device.device_out == hsc__conform_device(c, 0), "it is of another device");
   OK(c, PJRT_AsyncHostToDeviceTransferManager_Destroy, &destroy);
 }
@@ -336,13 +320,13 @@ void hsc__conform_manager_literal(hsc_conform *c, int number) {
   PJRT_Buffer *buffer = manager ? buffer_of(c, manager, 0) : NULL;
   PJRT_AsyncHostToDeviceTransferManager_TransferLiteral_Args args =
       ARGS_OF(PJRT_AsyncHostToDeviceTransferManager_TransferLiteral, .transfer_manager = manager,
-              .data = one_to_four, .shape_dims = four, .shape_num_dims = 1,
-              .shape_element_type = PJRT_Buffer_Type_F32);
+              .data = hsc__conform_one_to_four, .shape_dims = hsc__conform_four,
+              .shape_num_dims = 1, .shape_element_type = PJRT_Buffer_Type_F32);
   if (!buffer || !OK(c, PJRT_AsyncHostToDeviceTransferManager_TransferLiteral, &args))
     return;
   EXPECT(c, args.done_with_h2d_transfer, "there is no event");
   if (hsc__conform_await(c, args.done_with_h2d_transfer, "a transfer"))
-    expect_times(c, buffer, 1);
+    hsc__conform_expect_times(c, buffer, 1);
 }
 
 void hsc__conform_manager_error(hsc_conform *c, int number) {
@@ -381,8 +365,8 @@ void hsc__conform_manager_metadata(hsc_conform *c, int number) {
 // ---- the rest of executing ----------------------------------------------------------------------
 
 void hsc__conform_rest_context(hsc_conform *c, int number) {
-  PJRT_LoadedExecutable *loaded = hsc__conform_compile(c, doubles);
-  PJRT_Buffer *argument = loaded ? some_floats(c) : NULL;
+  PJRT_LoadedExecutable *loaded = hsc__conform_compile(c, hsc__conform_doubles);
+  PJRT_Buffer *argument = loaded ? hsc__conform_some_floats(c) : NULL;
   PJRT_ExecuteContext_Create_Args make = ARGS_OF(PJRT_ExecuteContext_Create, .context = NULL);
   if (!argument || !OK(c, PJRT_ExecuteContext_Create, &make))
     return;
@@ -399,7 +383,7 @@ void hsc__conform_rest_context(hsc_conform *c, int number) {
       ARGS_OF(PJRT_ExecuteContext_Destroy, .context = make.context);
   if (!OK(c, PJRT_LoadedExecutable_Execute, &args))
     return;
-  expect_times(c, outputs[0], 2);
+  hsc__conform_expect_times(c, outputs[0], 2);
   OK(c, PJRT_ExecuteContext_Destroy, &destroy);
 }
 
@@ -412,8 +396,8 @@ void hsc__conform_rest_load(hsc_conform *c, int number) {
     return;
   EXPECT(c, of.topology, "the client has no topology");
   PJRT_Program program = {.struct_size = PJRT_Program_STRUCT_SIZE,
-                          .code = (char *)doubles,
-                          .code_size = sizeof doubles - 1,
+                          .code = (char *)hsc__conform_doubles,
+                          .code_size = strlen(hsc__conform_doubles),
                           .format = "mlir",
                           .format_size = 4};
   hsc_view options = hsc__conform_options_proto(c);
@@ -428,10 +412,10 @@ void hsc__conform_rest_load(hsc_conform *c, int number) {
   if (!OK(c, PJRT_Client_Load, &load))
     return;
   EXPECT(c, load.loaded_executable, "it succeeded and gave no executable");
-  PJRT_Buffer *argument = some_floats(c);
+  PJRT_Buffer *argument = hsc__conform_some_floats(c);
   PJRT_Buffer *output = NULL;
   if (argument && hsc__conform_execute(c, load.loaded_executable, &argument, 1, &output, 1))
-    expect_times(c, output, 2);
+    hsc__conform_expect_times(c, output, 2);
 }
 
 void hsc__conform_rest_attributes(hsc_conform *c, int number) {
@@ -575,8 +559,8 @@ void hsc__conform_rest_topology_kinds(hsc_conform *c, int number) {
          "there are no kinds of memory");
   PJRT_TopologyDescription_MakeCanonicalShapeForMemorySpace_Args shape =
       ARGS_OF(PJRT_TopologyDescription_MakeCanonicalShapeForMemorySpace, .topology = args.topology,
-              .memory_space_kind_id = args.memory_space_kind_ids[0], .dims = four, .num_dims = 1,
-              .element_type = PJRT_Buffer_Type_F32);
+              .memory_space_kind_id = args.memory_space_kind_ids[0], .dims = hsc__conform_four,
+              .num_dims = 1, .element_type = PJRT_Buffer_Type_F32);
   if (!OK(c, PJRT_TopologyDescription_MakeCanonicalShapeForMemorySpace, &shape))
     return;
   EXPECT(

@@ -104,12 +104,25 @@ PJRT_Buffer *hsc__conform_upload(hsc_conform *c,
                                  size_t rank,
                                  const void *data,
                                  size_t bytes);
+// The same on a device of one's choice.
+PJRT_Buffer *hsc__conform_upload_to(hsc_conform *c,
+                                    PJRT_Device *device,
+                                    PJRT_Buffer_Type type,
+                                    const int64_t *dims,
+                                    size_t rank,
+                                    const void *data,
+                                    size_t bytes);
 // Reads a buffer, dense row-major; `bytes` must be its size on the host.
 bool hsc__conform_download(
     hsc_conform *c, PJRT_Buffer *buffer, size_t rank, void *out, size_t bytes);
 // Compiles StableHLO text for one device. NULL ends the check: as not offered where the plugin says
 // UNIMPLEMENTED of the program.
 PJRT_LoadedExecutable *hsc__conform_compile(hsc_conform *c, const char *mlir);
+// For so many replicas or partitions.
+PJRT_LoadedExecutable *hsc__conform_compile_for(hsc_conform *c,
+                                                const char *mlir,
+                                                int replicas,
+                                                int partitions);
 PJRT_Executable *hsc__conform_executable(hsc_conform *c, PJRT_LoadedExecutable *loaded);
 // Runs it on device 0; outputs [output_count] are the caller's.
 bool hsc__conform_execute(hsc_conform *c,
@@ -118,7 +131,25 @@ bool hsc__conform_execute(hsc_conform *c,
                           size_t argument_count,
                           PJRT_Buffer **outputs,
                           size_t output_count);
+// The same with one argument and one result on each of `device_count` (at most 8) devices.
+bool hsc__conform_execute_each(hsc_conform *c,
+                               PJRT_LoadedExecutable *loaded,
+                               size_t device_count,
+                               PJRT_Buffer *const *arguments,
+                               PJRT_Buffer **outputs);
 void hsc__conform_buffer_free(hsc_conform *c, PJRT_Buffer *buffer);
+
+// The program and the array that most checks need: f32[4] of 1, 2, 3, 4, and twice that.
+extern const int64_t hsc__conform_four[1];
+extern const float hsc__conform_one_to_four[4];
+extern const char hsc__conform_doubles[];
+PJRT_Buffer *hsc__conform_some_floats(hsc_conform *c);  // on device 0; NULL ends the check
+// The four floats are `factor` times 1, 2, 3, 4. A NULL buffer is left to who made it NULL.
+void hsc__conform_expect_times(hsc_conform *c, PJRT_Buffer *buffer, float factor);
+// Runs a program of one argument and one result; NULL where either is missing or the run failed.
+PJRT_Buffer *hsc__conform_run_one(hsc_conform *c,
+                                  PJRT_LoadedExecutable *loaded,
+                                  PJRT_Buffer *argument);
 
 // "f32" of the element types that one byte or more holds; NULL for others.
 typedef struct conform_type {

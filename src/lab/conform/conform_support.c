@@ -27,6 +27,12 @@ const conform_type hsc__conform_types[] = {
 };
 const int hsc__conform_type_count = HSC_COUNT_OF(hsc__conform_types);
 
+const int64_t hsc__conform_four[1] = {4};
+const float hsc__conform_one_to_four[4] = {1, 2, 3, 4};
+const char hsc__conform_doubles[] =
+    "module @m { func.func public @main(%a: tensor<4xf32>) -> tensor<4xf32> {\n"
+    "  %0 = stablehlo.add %a, %a : tensor<4xf32>\n  return %0 : tensor<4xf32>\n} }\n";
+
 bool hsc__conform_client(hsc_conform *c) {
   if (c->topology_name) {
     hsc__conform_absent(c, "needs hardware: this is a compiler for %s", c->topology_name);
@@ -112,15 +118,13 @@ bool hsc__conform_await(hsc_conform *c, PJRT_Event *event, const char *what) {
   return OK(c, PJRT_Event_Destroy, &destroy) && called && !error;
 }
 
-PJRT_Buffer *hsc__conform_upload(hsc_conform *c,
-                                 PJRT_Buffer_Type type,
-                                 const int64_t *dims,
-                                 size_t rank,
-                                 const void *data,
-                                 size_t bytes) {
-  PJRT_Device *device = hsc__conform_device(c, 0);
-  if (!device)
-    return NULL;
+PJRT_Buffer *hsc__conform_upload_to(hsc_conform *c,
+                                    PJRT_Device *device,
+                                    PJRT_Buffer_Type type,
+                                    const int64_t *dims,
+                                    size_t rank,
+                                    const void *data,
+                                    size_t bytes) {
   hsc__conform_data(c, data, bytes);
   PJRT_Client_BufferFromHostBuffer_Args args =
       ARGS_OF(PJRT_Client_BufferFromHostBuffer, .client = c->client, .data = data, .type = type,
@@ -135,6 +139,30 @@ PJRT_Buffer *hsc__conform_upload(hsc_conform *c,
   return hsc__conform_await(c, args.done_with_host_buffer, "the event done_with_host_buffer")
              ? args.buffer
              : NULL;
+}
+
+PJRT_Buffer *hsc__conform_upload(hsc_conform *c,
+                                 PJRT_Buffer_Type type,
+                                 const int64_t *dims,
+                                 size_t rank,
+                                 const void *data,
+                                 size_t bytes) {
+  PJRT_Device *device = hsc__conform_device(c, 0);
+  return device ? hsc__conform_upload_to(c, device, type, dims, rank, data, bytes) : NULL;
+}
+
+PJRT_Buffer *hsc__conform_some_floats(hsc_conform *c) {
+  return hsc__conform_upload(c, PJRT_Buffer_Type_F32, hsc__conform_four, 1,
+                             hsc__conform_one_to_four, sizeof hsc__conform_one_to_four);
+}
+
+void hsc__conform_expect_times(hsc_conform *c, PJRT_Buffer *buffer, float factor) {
+  float out[4] = {0};
+  if (!buffer || !hsc__conform_download(c, buffer, 1, out, sizeof out))
+    return;
+  for (int i = 0; i < 4; i++)
+    EXPECT(c, out[i] == factor * hsc__conform_one_to_four[i], "element %d is %g, not %g", i, out[i],
+           factor * hsc__conform_one_to_four[i]);
 }
 
 bool hsc__conform_download(
@@ -178,16 +206,30 @@ bool hsc__conform_download(
          hsc__conform_await(c, args.event, "the event of PJRT_Buffer_ToHostBuffer");
 }
 
-hsc_view hsc__conform_options_proto(hsc_conform *c) {
+// The bytes live until the next call.
+static hsc_view options_proto(int replicas, int partitions) {
   static hsc_bytes bytes;
-  if (bytes.size == 0) {
-    hsc_compile_options options = hsc_compile_options_default();
-    hsc_status_free(hsc_compile_options_write(&options, &bytes));
-  }
+  hsc_compile_options options = hsc_compile_options_default();
+  options.replica_count = replicas;
+  options.partition_count = partitions;
+  options.use_spmd_partitioning = partitions > 1;
+  hsc_bytes_reset(&bytes);
+  hsc_status_free(hsc_compile_options_write(&options, &bytes));
   return hsc_bytes_view(&bytes);
 }
 
+hsc_view hsc__conform_options_proto(hsc_conform *c) {
+  return options_proto(1, 1);
+}
+
 PJRT_LoadedExecutable *hsc__conform_compile(hsc_conform *c, const char *mlir) {
+  return hsc__conform_compile_for(c, mlir, 1, 1);
+}
+
+PJRT_LoadedExecutable *hsc__conform_compile_for(hsc_conform *c,
+                                                const char *mlir,
+                                                int replicas,
+                                                int partitions) {
   if (!hsc__conform_client(c))
     return NULL;
   PJRT_Program program = {.struct_size = PJRT_Program_STRUCT_SIZE,
@@ -195,7 +237,7 @@ PJRT_LoadedExecutable *hsc__conform_compile(hsc_conform *c, const char *mlir) {
                           .code_size = strlen(mlir),
                           .format = "mlir",
                           .format_size = 4};
-  hsc_view options = hsc__conform_options_proto(c);
+  hsc_view options = options_proto(replicas, partitions);
   hsc__conform_step(c, "static char code%d[] = \"%s\";", c->call_count, "");
   c->steps.size -= 4;  // the empty text and what closes it
   hsc_bytes_append_text(&c->steps, "\n    \"");
@@ -270,6 +312,45 @@ bool hsc__conform_execute(hsc_conform *c,
   }
   hsc__conform_name(c, events[0], "events%d[0]", n);
   return hsc__conform_await(c, events[0], "the execution");
+}
+
+PJRT_Buffer *hsc__conform_run_one(hsc_conform *c,
+                                  PJRT_LoadedExecutable *loaded,
+                                  PJRT_Buffer *argument) {
+  PJRT_Buffer *output = NULL;
+  return loaded && argument && hsc__conform_execute(c, loaded, &argument, 1, &output, 1) ? output
+                                                                                         : NULL;
+}
+
+bool hsc__conform_execute_each(hsc_conform *c,
+                               PJRT_LoadedExecutable *loaded,
+                               size_t device_count,
+                               PJRT_Buffer *const *arguments,
+                               PJRT_Buffer **outputs) {
+  enum { DEVICES_MAX = 8 };
+  PJRT_ExecuteOptions options = {.struct_size = PJRT_ExecuteOptions_STRUCT_SIZE};
+  PJRT_Buffer *const *lists[DEVICES_MAX];
+  PJRT_Buffer **output_lists[DEVICES_MAX];
+  PJRT_Event *events[DEVICES_MAX] = {NULL};
+  for (size_t d = 0; d < device_count && d < DEVICES_MAX; d++) {
+    lists[d] = &arguments[d];
+    output_lists[d] = &outputs[d];
+  }
+  PJRT_LoadedExecutable_Execute_Args args =
+      ARGS_OF(PJRT_LoadedExecutable_Execute, .executable = loaded, .options = &options,
+              .argument_lists = lists, .num_devices = device_count, .num_args = 1,
+              .output_lists = output_lists, .device_complete_events = events);
+  if (!OK(c, PJRT_LoadedExecutable_Execute, &args))
+    return false;
+  for (size_t d = 0; d < device_count; d++) {
+    if (!outputs[d]) {
+      hsc__conform_fail(c, "PJRT_LoadedExecutable_Execute left the result of device %zu empty", d);
+      return false;
+    }
+    if (!hsc__conform_await(c, events[d], "the execution"))
+      return false;
+  }
+  return true;
 }
 
 void hsc__conform_buffer_free(hsc_conform *c, PJRT_Buffer *buffer) {
