@@ -132,6 +132,45 @@ class Aval:
         self.shape, self.dtype, self.ndim = array.shape, array.dtype, array.ndim
 
 
+BYTECODE = b"ML\xefR"
+# As JAX writes it, at an argument; and as HLO's comes through jaxlib's conversion, at the module.
+DONATION = rb"(?:tf\.aliasing_output = \d+ : i32|jax\.buffer_donor = true)"
+DONATIONS_OF_MODULE = re.compile(rb"mhlo\.(?:input_output_alias|buffer_donor) = \[")
+
+
+def of_computation(device, computation):
+    """An XlaComputation as MLIR."""
+    code = device.x.mlir.xla_computation_to_mlir_module(computation)
+    return code.encode() if isinstance(code, str) else code
+
+
+def without_list(code, start, bracket):
+    """The same text without the attribute that begins at `start`, whose list opens at `bracket`."""
+    depth, end = 0, bracket
+    while True:
+        depth += {0x5B: 1, 0x5D: -1}.get(code[end], 0)
+        end += 1
+        if depth == 0:
+            break
+    if code[end : end + 2] == b", ":
+        return code[:start] + code[end + 2 :]
+    return code[:start].rstrip(b", ") + code[end:]
+
+
+def without_donations(code, device):
+    """The same MLIR with no argument donated. A donated input would be gone after the first of many
+    runs, and jaxlib has no way to keep one; the numbers are the same without."""
+    if not re.search(rb"tf\.aliasing_output|jax\.buffer_donor|mhlo\.\w+_(?:alias|donor)", code):
+        return code
+    if code[:4] == BYTECODE:  # to text, by way of HLO
+        to_computation = device.x.mlir.mlir_module_to_xla_computation
+        code = of_computation(device, to_computation(code, False, False))
+    code = re.sub(rb", " + DONATION + rb"|" + DONATION + rb"(?:, )?", b"", code)
+    while found := DONATIONS_OF_MODULE.search(code):
+        code = without_list(code, found.start(), found.end() - 1)
+    return code
+
+
 class Device:
     """jaxlib, its client, and what was compiled in it."""
 
@@ -628,9 +667,10 @@ class Program:
                 return file.read()
 
     def stablehlo(self, data, device):
-        """What compile_and_load takes: MLIR as it is; HLO text and HloModuleProto converted."""
-        if data[:4] == b"ML\xefR":
-            return data
+        """What compile_and_load takes: MLIR as it is but for donations; HLO text and HloModuleProto
+        converted."""
+        if data[:4] == BYTECODE:
+            return without_donations(data, device)
         head = data[:65536].lstrip()
         try:
             text = data.decode()
@@ -641,20 +681,10 @@ class Program:
             and not head.startswith(b"HloModule")
             and ("func.func" in text or head.startswith((b"module", b"#loc")))
         ):
-            return data
-        xc = device.xc
+            return without_donations(data, device)
         proto = (
             data
             if text is None
             else device.hlo.hlo_module_from_text(text).as_serialized_hlo_module_proto()
         )
-        code = device.x.mlir.xla_computation_to_mlir_module(xc.XlaComputation(proto))
-        # A donated input would be gone after the first of many runs; the numbers are the same
-        # without.
-        if isinstance(code, str):
-            code = code.encode()
-        return (
-            re.sub(rb"(tf\.aliasing_output = \d+ : i32|jax\.buffer_donor = true)(, )?", b"", code)
-            if code[:4] != b"ML\xefR"
-            else code
-        )
+        return without_donations(of_computation(device, device.xc.XlaComputation(proto)), device)

@@ -249,6 +249,38 @@ def test_formats_and_transforms():
     )
 
 
+DONATED = """module @step {
+  func.func public @main(%a: tensor<4xf32> {tf.aliasing_output = 0 : i32},
+                         %b: tensor<2xf32> {jax.buffer_donor = true},
+                         %c: tensor<4xf32>) -> (tensor<4xf32>, tensor<2xf32>) {
+    %0 = stablehlo.add %a, %c : tensor<4xf32>
+    %1 = stablehlo.negate %b : tensor<2xf32>
+    return %0, %1 : tensor<4xf32>, tensor<2xf32>
+  }
+}
+"""
+
+
+def test_donated_arguments():
+    """A donated input would be gone after the first of the runs that are timed."""
+    folder = pathlib.Path(scratch.name)
+    text = folder / "donated.mlir"
+    text.write_text(DONATED)
+    for name in "donated.mlir", "donated.mlirbc", "donated.hlo", "donated.pb":
+        path = folder / name
+        if path != text:
+            call("convert", text, "--output", path)
+        result, run = call(
+            "run", path, "--device", "xla-cpu", "--compare", "cpu", "--no-store", "--format=json"
+        )
+        rows = run.get("compare", [])
+        check(
+            f"a donated program runs many times: {name}",
+            len(rows) == 2 and all(row["verdict"] == "equal" for row in rows),
+            result.stderr + str(rows),
+        )
+
+
 def test_linear_algebra_of_jax():
     result, run = call(
         "run",
@@ -352,6 +384,7 @@ def main():
     test_numbers_agree()
     test_inputs_and_digests_are_the_same_bytes()
     test_formats_and_transforms()
+    test_donated_arguments()
     test_linear_algebra_of_jax()
     test_mistakes_are_answers()
     test_protocol(row["plugin"])
