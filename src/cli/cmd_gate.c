@@ -1,8 +1,8 @@
 // cmd_gate.c - hloscope gate: programs against a baseline, for continuous integration.
 #include <sys/stat.h>
 
-#include "cli/document.h"
 #include "cli/command.h"
+#include "cli/document.h"
 #include "lab/devices/devices.h"
 #include "lab/gate/gate.h"
 #include "lab/run/json_tree.h"
@@ -83,6 +83,26 @@ static bool is_bad(json_t *row) {
   return !strcmp(text_of(row, "verdict"), "slower") || !strcmp(text_of(row, "verdict"), "wrong");
 }
 
+static bool is_unknown(json_t *row) {
+  return !strcmp(text_of(row, "verdict"), "unknown");
+}
+
+typedef struct counts {
+  size_t programs, bad, unknown;
+} counts;
+
+static counts count_verdicts(json_t *document) {
+  json_t *rows = json_object_get(document, "programs");
+  counts found = {.programs = json_array_size(rows)};
+  json_t *row;
+  size_t i;
+  json_array_foreach (rows, i, row) {
+    found.bad += is_bad(row);
+    found.unknown += is_unknown(row);
+  }
+  return found;
+}
+
 // ---- forms for others ---------------------------------------------------------------------------
 
 static void put_xml(const char *text, hsc_bytes *out) {
@@ -105,21 +125,15 @@ static void put_xml(const char *text, hsc_bytes *out) {
 // slower and wrong are failures, unknown is skipped.
 static hsc_status *write_junit(json_t *document, const char *path, hsc_cli *cli) {
   hsc_bytes out = {0};
-  json_t *rows = json_object_get(document, "programs");
+  counts found = count_verdicts(document);
   json_t *row;
   size_t i;
-  int failures = 0;
-  int skipped = 0;
-  json_array_foreach (rows, i, row) {
-    failures += is_bad(row);
-    skipped += !strcmp(text_of(row, "verdict"), "unknown");
-  }
   hsc_bytes_printf(&out,
                    "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuite name=\"hloscope gate\" "
-                   "tests=\"%zu\" failures=\"%d\" skipped=\"%d\">\n",
-                   json_array_size(rows), failures, skipped);
-  json_array_foreach (rows, i, row) {
-    bool unknown = !strcmp(text_of(row, "verdict"), "unknown");
+                   "tests=\"%zu\" failures=\"%zu\" skipped=\"%zu\">\n",
+                   found.programs, found.bad, found.unknown);
+  json_array_foreach (json_object_get(document, "programs"), i, row) {
+    bool unknown = is_unknown(row);
     hsc_bytes_append_text(&out, "  <testcase classname=\"");
     put_xml(text_of(document, "device"), &out);
     hsc_bytes_append_text(&out, "\" name=\"");
@@ -158,7 +172,7 @@ static hsc_status *print_annotations(json_t *document, hsc_cli *cli) {
   json_t *row;
   size_t i;
   json_array_foreach (json_object_get(document, "programs"), i, row) {
-    bool unknown = !strcmp(text_of(row, "verdict"), "unknown");
+    bool unknown = is_unknown(row);
     if (!is_bad(row) && !unknown)
       continue;
     hsc_bytes_printf(&out, "::%s file=", unknown ? "warning" : "error");
@@ -193,21 +207,15 @@ static void put_change(json_t *row, const char *key, hsc_bytes *out) {
 // The verdict in a line, then a row a program: for a pull request.
 static hsc_status *write_markdown(json_t *document, const char *path, hsc_cli *cli) {
   hsc_bytes out = {0};
-  json_t *rows = json_object_get(document, "programs");
+  counts found = count_verdicts(document);
   json_t *row;
   size_t i;
-  int bad = 0;
-  int unknown = 0;
-  json_array_foreach (rows, i, row) {
-    bad += is_bad(row);
-    unknown += !strcmp(text_of(row, "verdict"), "unknown");
-  }
   hsc_bytes_printf(
       &out,
-      "### hloscope gate: %d of %zu slower or wrong, %d unknown\n\n| program | verdict "
+      "### hloscope gate: %zu of %zu slower or wrong, %zu unknown\n\n| program | verdict "
       "| run | compile | because |\n|---|---|---|---|---|\n",
-      bad, json_array_size(rows), unknown);
-  json_array_foreach (rows, i, row) {
+      found.bad, found.programs, found.unknown);
+  json_array_foreach (json_object_get(document, "programs"), i, row) {
     hsc_bytes_append_text(&out, "| ");
     put_cell(text_of(row, "program"), &out);
     hsc_bytes_printf(&out, " | %s%s%s |", is_bad(row) ? "**" : "", text_of(row, "verdict"),
@@ -232,36 +240,38 @@ static hsc_status *write_markdown(json_t *document, const char *path, hsc_cli *c
 
 // ---- for people ---------------------------------------------------------------------------------
 
+// The verdict in a sentence, the figures, then the reason of each that is not the same.
 static hsc_status *print_text(json_t *document, hsc_cli *cli) {
   static const char *const columns[][2] = {
-      {"program", ""}, {"verdict", ""}, {"run", "x"}, {"compile", "x"}, {"because", ""}};
+      {"program", ""}, {"verdict", ""}, {"run", "x"}, {"compile", "x"}};
   hsc_table *table = NULL;
   json_t *row;
   size_t i;
-  int bad = 0;
-  int unknown = 0;
+  counts found = count_verdicts(document);
   json_t *rows = json_object_get(document, "programs");
   if (json_is_true(json_object_get(document, "updated"))) {
-    hsc_cli_print(cli, "%s holds %zu programs of %s\n", text_of(document, "baseline"),
-                  json_array_size(rows), text_of(document, "device"));
+    hsc_cli_print(cli, "%s holds %zu program%s of %s\n", text_of(document, "baseline"),
+                  found.programs, found.programs == 1 ? "" : "s", text_of(document, "device"));
     return NULL;
   }
+  hsc_cli_print(cli, "%zu of %zu slower or wrong, %zu unknown\n\n", found.bad, found.programs,
+                found.unknown);
   HSC_TRY(hsc_table_create("gate", &table));
   for (size_t c = 0; c < HSC_COUNT_OF(columns); c++)
     hsc_table_column(table, columns[c][0], columns[c][1]);
   json_array_foreach (rows, i, row) {
-    bad += is_bad(row);
-    unknown += !strcmp(text_of(row, "verdict"), "unknown");
     hsc_table_row(table);
     hsc_table_text(table, text_of(row, "program"));
     hsc_table_text(table, text_of(row, "verdict"));
     hsc_table_double(table, hsc_json_number(hsc_json_path(row, "run", "ratio", NULL)));
     hsc_table_double(table, hsc_json_number(hsc_json_path(row, "compile", "ratio", NULL)));
-    hsc_table_text(table, text_of(row, "because"));
   }
-  hsc_table_note(table, "%d of %zu slower or wrong, %d unknown", bad, json_array_size(rows),
-                 unknown);
-  return hsc_cli_table(cli, table);
+  HSC_TRY(hsc_cli_table(cli, table));
+  json_array_foreach (rows, i, row) {
+    if (strcmp(text_of(row, "verdict"), "same") != 0)
+      hsc_cli_paragraph(cli, "\n%s: %s\n", text_of(row, "program"), text_of(row, "because"));
+  }
+  return NULL;
 }
 
 // A file that cannot be opened is a mistyped command, not a program that went wrong.

@@ -9,8 +9,9 @@
 #include "base/process/child.h"
 #include "base/process/python.h"
 #include "base/text/text.h"
-#include "cli/document.h"
 #include "cli/command.h"
+#include "cli/document.h"
+#include "cli/sweep_short.h"
 #include "lab/devices/devices.h"
 #include "lab/store/store.h"
 #include "lab/sweep/sweep.h"
@@ -25,9 +26,10 @@ typedef struct sweep_args {
   hsc_list tasks;
   int64_t placebos, repeats, series, seed, jobs, shares;
   double limit_s, silence_s;
-  bool times, effects;
+  bool times, effects, all;
 } sweep_args;
 
+enum { FIRST_ROWS = 30 };
 enum { VERB_PLAN, VERB_RUN, VERB_MERGE, VERB_SHOW, VERB_SCRIPT };
 static const char *const verbs[] = {"plan", "run", "merge", "show", "script", NULL};
 enum { BACKEND_LOCAL, BACKEND_MPI, BACKEND_SLURM, BACKEND_RAY, BACKEND_DASK, BACKEND_KUBERNETES };
@@ -173,6 +175,11 @@ static const hsc_option options[] = {
                     "effects",
                     "of kind time: what each pass gains, hosts as a random effect",
                     .verbs = "merge"),
+    HSC_OPTION_FLAG(sweep_args,
+                    all,
+                    "all",
+                    "every row and column as text, not only the first screen",
+                    .verbs = "merge"),
     HSC_OPTION_INT_FROM(sweep_args,
                         shares,
                         "shares",
@@ -280,12 +287,13 @@ static hsc_status *print_state(hsc_cli *cli, const hsc_sweep *sweep, json_t *run
   hsc_bytes_printf(&text, "%s: plan %.8s, %lld tasks of %s: ", sweep->folder, sweep->id,
                    (long long)sweep->count, sweep->kind);
   if (left)
-    hsc_bytes_printf(&text, "%lld left, about %.0f s on one processor%s%s\n", left,
+    hsc_bytes_printf(&text, "%lld left, about %.2g s on one processor%s%s\n", left,
                      json_number_value(json_object_get(state, "expected_s")),
                      words.size ? "; " : "", hsc_bytes_text(&words));
   else
     hsc_bytes_printf(&text, "all done: %s\n", hsc_bytes_text(&words));
   hsc_cli_paragraph(cli, "%s", hsc_bytes_text(&text));
+  hsc_cli_print(cli, "next: hloscope sweep %s %s\n", left ? "run" : "merge", sweep->folder);
   hsc_bytes_deinit(&text);
   hsc_status *status = hsc_bytes_status(&words);
   hsc_bytes_deinit(&words);
@@ -606,6 +614,11 @@ static hsc_status *merge(const sweep_args *args, hsc_sweep *sweep, hsc_cli *cli)
   if (left)
     hsc_table_note(table, "%lld of %lld tasks have no result yet", left, (long long)sweep->count);
   cli->exit_code = left > 0;
+  if (!args->output && cli->format == HSC_FORMAT_TEXT && !args->all && !args->effects) {
+    status = hsc_cli_sweep_short(table, FIRST_ROWS, cli);
+    hsc_table_destroy(table);
+    return status;
+  }
   if (!args->output)
     return hsc_cli_table(cli, table);
   status = hsc_table_print(table, cli->format, NULL, &text);

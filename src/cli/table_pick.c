@@ -68,6 +68,32 @@ static int by_rank(const void *a, const void *b) {
   return (x->row > y->row) - (x->row < y->row);
 }
 
+hsc_status *hsc_cli_pick_rows(const hsc_table *from,
+                              const char *view,
+                              const hsc_cli_pick *columns,
+                              size_t column_count,
+                              const size_t *rows,
+                              size_t row_count,
+                              hsc_table **out_table) {
+  hsc_table *table = NULL;
+  HSC_TRY(hsc_table_create(view, &table));
+  for (size_t i = 0; i < column_count; i++) {
+    size_t column = cli_column(from, columns[i].from);
+    if (column != SIZE_MAX)
+      hsc_table_column(table, columns[i].heading, hsc_table_column_unit(from, column));
+  }
+  for (size_t r = 0; r < row_count; r++) {
+    hsc_table_row(table);
+    for (size_t i = 0; i < column_count; i++) {
+      size_t column = cli_column(from, columns[i].from);
+      if (column != SIZE_MAX)
+        copy_cell(table, hsc_table_cell(from, rows[r], column));
+    }
+  }
+  *out_table = table;
+  return NULL;
+}
+
 hsc_status *hsc_cli_pick_columns(const hsc_table *from,
                                  const char *view,
                                  const hsc_cli_pick *columns,
@@ -76,34 +102,21 @@ hsc_status *hsc_cli_pick_columns(const hsc_table *from,
                                  size_t rows,
                                  hsc_table **out_table) {
   hsc_arena *arena = NULL;
-  hsc_table *table = NULL;
   hsc_status *status = NULL;
   size_t count = hsc_table_row_count(from);
   HSC_GOTO(hsc_arena_create(&arena));
-  HSC_GOTO(hsc_table_create(view, &table));
   ranked *order = HSC_NEW_ARRAY(arena, ranked, count + 1);
+  size_t *numbers = HSC_NEW_ARRAY(arena, size_t, count + 1);
   HSC_GOTO(hsc_arena_status(arena));
   for (size_t i = 0; i < count; i++)
     order[i] = (ranked){.value = by ? hsc_cli_number(from, i, by) : 0, .row = i};
   if (by)
     qsort(order, count, sizeof *order, by_rank);
-  for (size_t i = 0; i < column_count; i++) {
-    size_t column = cli_column(from, columns[i].from);
-    if (column != SIZE_MAX)
-      hsc_table_column(table, columns[i].heading, hsc_table_column_unit(from, column));
-  }
-  for (size_t r = 0; r < count && (!rows || r < rows); r++) {
-    hsc_table_row(table);
-    for (size_t i = 0; i < column_count; i++) {
-      size_t column = cli_column(from, columns[i].from);
-      if (column != SIZE_MAX)
-        copy_cell(table, hsc_table_cell(from, order[r].row, column));
-    }
-  }
-  *out_table = table;
-  table = NULL;
+  for (size_t i = 0; i < count; i++)
+    numbers[i] = order[i].row;
+  status = hsc_cli_pick_rows(from, view, columns, column_count, numbers,
+                             rows && rows < count ? rows : count, out_table);
 done:
-  hsc_table_destroy(table);
   hsc_arena_destroy(arena);
   return status;
 }

@@ -23,3 +23,12 @@ HSC_MUST_USE hsc_status *hsc_cli_pick_columns(const hsc_table *from,
                                               const char *by,
                                               size_t rows,
                                               hsc_table **out_table);
+
+// The same of the rows that `rows` names, in that order.
+HSC_MUST_USE hsc_status *hsc_cli_pick_rows(const hsc_table *from,
+                                           const char *view,
+                                           const hsc_cli_pick *columns,
+                                           size_t column_count,
+                                           const size_t *rows,
+                                           size_t row_count,
+                                           hsc_table **out_table);
