@@ -59,6 +59,7 @@ ROOMS = {
     "formats": {
         ".": ["common", "mlir"],
         "common": [],
+        "numpy": [],
         "hlo_text": ["common"],
         "hlo_proto": ["common", "hlo_text"],
         "mlir": ["common", "shardy"],

@@ -68,7 +68,7 @@ _LAZY |= {
 _LAZY |= {name: "running" for name in ("run", "Run", "FallbackWarning")}
 
 
-def _version():
+def _read_version():  # "_version" becomes the module's name once it has been imported
     try:
         from ._version import version
     except ImportError:  # a checkout
@@ -82,7 +82,7 @@ def _version():
 
 def __getattr__(name):
     if name == "__version__":
-        return _version()
+        return _read_version()
     if name in _LAZY:
         import importlib
 

@@ -17,6 +17,7 @@
 #include "lab/devices/devices.h"
 #include "worker/lab_compile.h"
 #include "lab/run/profile_diff.h"
+#include "lab/run/given_inputs.h"
 #include "lab/run/profile_run.h"
 #include "trace/capture.h"
 #include "views/profile_tensorboard.h"
@@ -24,7 +25,7 @@
 
 typedef struct profile_args {
   hsc_list what, transforms, options;
-  const char *device, *output;
+  const char *device, *output, *inputs;
   int64_t steps, duration_ms, seed, limit;
   double limit_s, precision, budget_s;
   int type;
@@ -102,6 +103,7 @@ static const hsc_option options[] = {
                     "NAME=VALUE",
                     NULL,
                     "for PROGRAM: an XLA compile option; may be repeated"),
+    HSC_OPTION_INPUTS(profile_args, inputs),
     HSC_OPTION_INT(profile_args, seed, "seed", "N", 0, "seed for the generated inputs"),
     HSC_OPTION_INT(profile_args, limit, "limit", "N", 20, "rows to show; 0: all"),
     HSC_OPTION_FLAG(profile_args, all, "all|a", "every column of the table, not the first screen"),
@@ -210,9 +212,18 @@ static hsc_status *profile_program(const profile_args *args, hsc_cli *cli) {
   const char *device = args->device ? args->device : hsc_default_device();
   bool is_new = !hsc_file_exists(args->output);
   json_t *overrides = NULL;
+  hsc_given_inputs inputs = {0};
   HSC_TRY(hsc_overrides_parse(args->options.items, args->options.count, &overrides));
-  hsc_status *status = raw_directory(args, cli, &raw);
+  hsc_status *status =
+      hsc_given_inputs_read(&(hsc_given_inputs_options){.file = args->inputs,
+                                                        .program = args->what.items[0],
+                                                        .transforms = args->transforms.items,
+                                                        .transform_count = args->transforms.count},
+                            &inputs);
+  if (!status)
+    status = raw_directory(args, cli, &raw);
   if (status) {
+    hsc_given_inputs_deinit(&inputs);
     json_decref(overrides);
     return status;
   }
@@ -227,12 +238,14 @@ static hsc_status *profile_program(const profile_args *args, hsc_cli *cli) {
           args->duration_ms ? args->duration_ms * 1000000 : (int64_t)(args->budget_s * 1e9),
       .half_width = args->precision / 100,
       .seed = (uint64_t)args->seed,
+      .data = inputs.data,
       .limit_ns = (int64_t)(args->limit_s * 1e9),
       .xspace_path = hsc_arena_printf(cli->arena, "%s/%s.xplane.pb", raw, "device")};
   hsc_profile_run made = {0};
   hsc_cli_progress(cli, "profiling %s on %s", args->what.items[0], device);
   status = hsc_profile_program(&run_options, &made);
   json_decref(overrides);
+  hsc_given_inputs_deinit(&inputs);
   if (!status) {
     char first[32], each[32];
     hsc_format_quantity(made.warm_up_s, "s", false, first);

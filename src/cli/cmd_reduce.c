@@ -8,10 +8,11 @@
 #include "cli/command.h"
 #include "lab/reduce/reduction.h"
 #include "lab/reduce/reduction_files.h"
+#include "lab/run/given_inputs.h"
 #include "worker/lab_compile.h"
 
 typedef struct reduce_args {
-  const char *program, *device, *against, *symptom, *command, *output;
+  const char *program, *device, *against, *symptom, *command, *output, *inputs;
   hsc_list overrides;
   int64_t seed, jobs, memory_mib;
   double limit_s, budget_s;
@@ -59,6 +60,7 @@ static const hsc_option options[] = {
                     "NAME=VALUE",
                     NULL,
                     "an XLA compile option; may be repeated"),
+    HSC_OPTION_INPUTS(reduce_args, inputs),
     HSC_OPTION_INT(reduce_args, seed, "seed", "N", 0, "seed for the generated inputs"),
     HSC_OPTION_INT(
         reduce_args, jobs, "jobs|j", "N", 0, "candidates tried in parallel; 0: one per processor"),
@@ -176,6 +178,7 @@ static hsc_status *run(const void *args_of_command, hsc_cli *cli) {
                              .user = cli};
   hsc_reduction reduction = {0};
   hsc_device_spec substitute = {0};
+  hsc_given_inputs inputs = {0};
   json_t *overrides = NULL;
   json_t *document = NULL;
   hsc_status *status = NULL;
@@ -197,6 +200,9 @@ static hsc_status *run(const void *args_of_command, hsc_cli *cli) {
   }
   if (hsc_ends_with(args->program, ".mlir") && args->command)
     o.candidate_format = HSC_FORMAT_MLIR_TEXT;
+  HSC_GOTO(hsc_given_inputs_read(
+      &(hsc_given_inputs_options){.file = args->inputs, .program = args->program}, &inputs));
+  o.data = inputs.data;
   HSC_GOTO(hsc_store_open(NULL, (hsc_store **)&o.store));
   signal(SIGINT, on_signal);
   signal(SIGTERM, on_signal);
@@ -215,6 +221,7 @@ done:
   json_decref(overrides);
   json_decref(document);
   hsc_reduction_deinit(&reduction);
+  hsc_given_inputs_deinit(&inputs);
   hsc_store_close(o.store);
   return status;
 }

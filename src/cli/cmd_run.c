@@ -8,6 +8,7 @@
 #include <math.h>
 #include <unistd.h>
 
+#include "lab/run/given_inputs.h"
 #include "lab/run/json_tree.h"
 #include "worker/lab_compile.h"
 #include "lab/run/run.h"
@@ -18,7 +19,7 @@
 #include "worker/worker_client.h"
 
 typedef struct run_args {
-  const char *program, *other, *store, *save;
+  const char *program, *other, *store, *save, *inputs;
   hsc_list fallback;
   hsc_list devices, compare, transforms, options;
   int64_t seed, runs, processes, jobs, memory_mib;
@@ -53,6 +54,7 @@ static const hsc_option options[] = {
                     "DEVICES",
                     NULL,
                     "also run on these devices with the same inputs, and compare the numbers"),
+    HSC_OPTION_INPUTS(run_args, inputs),
     HSC_OPTION_INT(run_args, seed, "seed", "N", 0, "seed for the generated inputs"),
     HSC_OPTION_INT(
         run_args,
@@ -586,6 +588,23 @@ static hsc_status *print_result(hsc_cli *cli, json_t *result) {
   return NULL;
 }
 
+// Of two programs both must take them: what they compute is compared.
+static hsc_status *read_inputs(const run_args *args, hsc_given_inputs *out_inputs) {
+  const char *const programs[] = {args->other, args->program};
+  for (size_t i = 0; i < HSC_COUNT_OF(programs); i++) {
+    if (!programs[i])
+      continue;
+    hsc_given_inputs_deinit(out_inputs);
+    HSC_TRY(hsc_given_inputs_read(
+        &(hsc_given_inputs_options){.file = args->inputs,
+                                    .program = programs[i],
+                                    .transforms = args->transforms.items,
+                                    .transform_count = args->transforms.count},
+        out_inputs));
+  }
+  return NULL;
+}
+
 static hsc_status *run(const void *args_of_command, hsc_cli *cli) {
   const run_args *args = args_of_command;
   const char *const *wanted = args->devices.items;
@@ -620,7 +639,10 @@ static hsc_status *run(const void *args_of_command, hsc_cli *cli) {
   hsc_store *store = NULL;
   json_t *result = NULL;
   json_t *overrides = NULL;
+  hsc_given_inputs inputs = {0};
   hsc_status *status = hsc_overrides_parse(args->options.items, args->options.count, &overrides);
+  if (!status)
+    status = read_inputs(args, &inputs);
   if (!status && !args->no_store)
     status = hsc_cli_store_open(cli, args->store, &store);
   hsc_run_options run_options = {.program = args->program,
@@ -634,6 +656,8 @@ static hsc_status *run(const void *args_of_command, hsc_cli *cli) {
                                  .programs = args->other ? programs : NULL,
                                  .compare = args->compare.count > 0 || args->other,
                                  .seed = (uint64_t)args->seed,
+                                 .data = inputs.data,
+                                 .inputs_file = args->inputs,
                                  .run_count = args->runs,
                                  .process_count = args->processes,
                                  .half_width = args->precision / 100,
@@ -659,6 +683,7 @@ static hsc_status *run(const void *args_of_command, hsc_cli *cli) {
     cli->exit_code = exit_code_of(result);
   json_decref(result);
   json_decref(overrides);
+  hsc_given_inputs_deinit(&inputs);
   hsc_store_close(store);
   return status;
 }

@@ -36,6 +36,40 @@ def find(tree, name):
     return found[0] if found else tree / name
 
 
+def in_python(program, scratch):
+    """A wheel puts the tree among a Python's packages: started by its path it uses that Python."""
+    version = f"python3.{sys.version_info.minor}"
+    packages = scratch / "an environment" / "lib" / version / "site-packages"
+    packages.mkdir(parents=True)
+    program.parents[1].rename(packages / "hloscope")
+    (scratch / "an environment" / "bin").mkdir()
+    (scratch / "an environment" / "bin" / version).symlink_to(sys.executable)
+    (scratch / "an environment" / "pyvenv.cfg").write_text("home = /usr/bin\n")
+
+    def reason():
+        done = subprocess.run(
+            [str(packages / "hloscope/bin/hloscope"), "devices", "--format=json"],
+            cwd="/",
+            env={"PATH": "/nowhere", "HLOSCOPE_CACHE_DIR": str(scratch / "work" / "cache")},
+            text=True,
+            capture_output=True,
+            check=False,
+        )
+        found = [d for d in json.loads(done.stdout)["devices"] if d["device"] == "xla-cpu"]
+        return found[0]["reason"] or ""
+
+    before = reason()
+    for name in ("jaxlib", "numpy"):
+        (packages / name).mkdir()
+        (packages / name / "__init__.py").write_text("")
+    after = reason()
+    report(
+        "no Python with jaxlib" in before and "no Python with jaxlib" not in after,
+        "the Python that a wheel was installed into is asked for jaxlib, active or not",
+        f"{before}\n{after}",
+    )
+
+
 def main():
     build = pathlib.Path(sys.argv[1]).resolve()
     scratch = pathlib.Path(tempfile.mkdtemp(prefix="hloscope-install-"))
@@ -132,7 +166,7 @@ def main():
     )
     code = (
         "import hloscope, os; assert os.path.exists(hloscope.library_path()); from hloscope import"
-        " tracing; tracing._library(); print(hloscope.__version__)"
+        " tracing; tracing._library(); hloscope.__version__; print(hloscope.__version__)"
     )
     python = subprocess.run(
         [sys.executable, "-c", code],
@@ -147,6 +181,7 @@ def main():
         "the installed Python package finds the libraries",
         python.stderr,
     )
+    in_python(program, scratch)
     print(f"1..{number}")
     shutil.rmtree(scratch)
     return 1 if failed else 0

@@ -137,6 +137,10 @@ hsc_status *hsc_python_sites(hsc_arena *arena, const char *const **out_sites) {
   }
   if (active && *active)
     add_prefix(active, arena, sites, &count);
+  const char *beside = NULL;
+  const char *own_site = NULL;
+  HSC_TRY(hsc_python_of_program(arena, &beside, &own_site));
+  add_site(own_site, sites, &count);
   const char *system = prefix_on_path("python3", arena);
   if (system) {
     size_t before = count;

@@ -7,12 +7,47 @@
 #include "base/files/places.h"
 #include "base/process/child.h"
 #include "base/process/python.h"
+#include "base/text/text.h"
 #include "lab/devices/devices.h"
 
 enum { PYTHON_LIMIT_S = 20 };
 
 hsc_status *hsc_python_package_dir(hsc_arena *arena, const char **out_path) {
   return hsc_place_find(HSC_PLACE_DATA, "python", arena, out_path);
+}
+
+// A wheel puts the program at <root>/lib/python3.N/site-packages/hloscope/bin: whoever starts it by
+// its path, without activating anything, means the Python of <root>.
+hsc_status *hsc_python_of_program(hsc_arena *arena,
+                                  const char **out_python,
+                                  const char **out_site) {
+  static const char inside[] = "/hloscope/bin/hloscope";
+  const char *program = NULL;
+  *out_python = *out_site = NULL;
+  hsc_status *status = hsc_place_find(HSC_PLACE_PROGRAM, "hloscope", arena, &program);
+  if (status && hsc_status_code(status) == HSC_NOT_FOUND) {  // a library used without the program
+    hsc_status_free(status);
+    return NULL;
+  }
+  HSC_TRY(status);
+  if (!hsc_ends_with(program, inside))
+    return NULL;
+  const char *site = hsc_arena_strndup(arena, program, strlen(program) - strlen(inside));
+  HSC_TRY(hsc_arena_status(arena));
+  const char *folder = strstr(site, "/python3.");
+  const char *packages = folder ? strchr(folder + 1, '/') : NULL;
+  if (!packages || (strcmp(packages, "/site-packages") && strcmp(packages, "/dist-packages")))
+    return NULL;
+  size_t root = (size_t)(folder - site);  // with lib, lib64 after it
+  while (root > 0 && site[root - 1] != '/')
+    root--;
+  const char *python =
+      hsc_arena_printf(arena, "%.*sbin%.*s", (int)root, site, (int)(packages - folder), folder);
+  *out_site = site;
+  HSC_TRY(hsc_arena_status(arena));
+  if (access(python, X_OK) == 0)
+    *out_python = python;
+  return NULL;
 }
 
 // A virtual environment has one place for its packages, so a look there answers without starting
@@ -60,17 +95,22 @@ static hsc_status *has_jaxlib(const char *python, bool *out_has) {
 hsc_status *hsc_jaxlib_python(hsc_arena *arena, const char **out_path) {
   const char *named = getenv("HLOSCOPE_PYTHON");
   const char *active = getenv("VIRTUAL_ENV");
-  const char *candidates[4];
+  const char *candidates[5];
+  const char *beside = NULL;
+  const char *site = NULL;
   char *cache = NULL;
   size_t count = 0;
   hsc_status_free(hsc_cache_dir(&cache));  // without one there is no environment of ours
   const char *own = cache ? hsc_arena_printf(arena, "%s/venv", cache) : NULL;
   hsc_free(cache);
   bool only_named = named && *named;
+  HSC_TRY(hsc_python_of_program(arena, &beside, &site));
   if (only_named)
     candidates[count++] = hsc_arena_strdup(arena, named);
   if (!only_named && active && *active)
     candidates[count++] = hsc_arena_printf(arena, "%s/bin/python", active);
+  if (!only_named && beside)
+    candidates[count++] = beside;
   if (!only_named)
     candidates[count++] = "python3";
   if (!only_named && own)

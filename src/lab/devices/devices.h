@@ -45,9 +45,14 @@ const char *hsc_default_device(void);  // $HLOSCOPE_DEVICE, else "cpu"
 // Where the built-in plugin is: $HLOSCOPE_CPU_PLUGIN, else beside the executable, else in
 // ../lib/hloscope or ../lib. NOT_FOUND lists the places.
 HSC_MUST_USE hsc_status *hsc_builtin_plugin_path(hsc_arena *arena, const char **out_path);
-// A Python that has jaxlib: the first of $HLOSCOPE_PYTHON, $VIRTUAL_ENV/bin/python, python3 on
-// PATH, and <cache directory>/venv/bin/python. Starts each until one has it. NOT_FOUND lists them,
-// with the command that makes the last.
+// The Python that this program was installed into as a wheel (absolute path) and the folder of its
+// packages, in the arena; NULL where there is none. Errors: the file system's, no memory.
+HSC_MUST_USE hsc_status *hsc_python_of_program(hsc_arena *arena,
+                                               const char **out_python,
+                                               const char **out_site);
+// A Python that has jaxlib: the first of $HLOSCOPE_PYTHON, $VIRTUAL_ENV/bin/python, the one that
+// this program was installed into, python3 on PATH, and <cache directory>/venv/bin/python. Starts
+// each until one has it. NOT_FOUND lists them, with the command that makes the last.
 HSC_MUST_USE hsc_status *hsc_jaxlib_python(hsc_arena *arena, const char **out_path);
 
 // ---- finding (device_find.c) --------------------------------------------------------------------

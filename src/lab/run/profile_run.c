@@ -20,6 +20,8 @@ static json_t *request_of(const hsc_profile_run_options *o) {
     json_array_append_new(transforms, json_string(o->transforms[i]));
   json_object_set_new(request, "transforms", transforms);
   json_object_set_new(request, "fetch", json_false());
+  if (o->data)
+    json_object_set(request, "data", o->data);
   if (o->overrides)
     json_object_set(request, "overrides", o->overrides);
   return request;

@@ -18,6 +18,7 @@ typedef struct hsc_profile_run_options {
   int64_t duration_ns;      // 0 = 0.2 s
   double half_width;        // wanted of the median step's interval, as a share of it; 0 = none
   uint64_t seed;            // of the inputs
+  json_t *data;             // "data" of the jobs (hsc_given_inputs_read); NULL = the seed's
   int64_t limit_ns;         // of each job of the worker; < 0 = no limit
   const char *xspace_path;  // where the device's profile goes, as it gives it
   const char *executable;   // to start workers with; NULL = the running one

@@ -34,6 +34,8 @@ static json_t *request_of(const hsc_run_options *o,
     json_object_set(request, "overrides", o->overrides);
   if (device->is_whole)
     json_object_set_new(request, "whole", json_true());
+  if (o->data)
+    json_object_set(request, "data", o->data);
   if (!o->use_cache)
     json_object_set_new(request, "cache", json_pack("[s]", "memory"));
   return request;
@@ -611,6 +613,8 @@ static hsc_status *keep(const hsc_run_options *o,
   json_t *configuration =
       json_pack("{s:s, s:I, s:I, s:b}", "program", o->program, "seed", (json_int_t)o->seed, "runs",
                 (json_int_t)o->run_count, "cache", o->use_cache);
+  if (o->inputs_file)
+    json_object_set_new(configuration, "inputs_file", json_string(o->inputs_file));
   int64_t id = 0;
   hsc_status *status = NULL;
   hsc_bytes names = {0};
@@ -765,6 +769,8 @@ hsc_status *hsc_run_program(const hsc_run_options *o, json_t **out_result) {
                      (json_int_t)o->seed, "devices", list, "compare", compare);
   if (!result)
     HSC_GOTO(hsc_status_out_of_memory());
+  if (o->inputs_file)
+    json_object_set_new(result, "inputs_file", json_string(o->inputs_file));
   if (o->compare)
     HSC_GOTO(compare_numbers(o, devices, compare, result));
   HSC_GOTO(hsc__run_compare_speed(o, devices, result));

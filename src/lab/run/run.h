@@ -19,6 +19,9 @@ typedef struct hsc_run_options {
   const char *const *programs;
   bool compare;   // outputs of every further device against those of the first
   uint64_t seed;  // of the inputs
+  // "data" of the jobs (hsc_given_inputs_read), and the file that it is from; NULL = the seed's
+  json_t *data;
+  const char *inputs_file;
   // timed runs; 0 = as many as a pilot chooses, until half_width or budget_s ends it
   int64_t run_count;
   // of each device, one round of all after the other; 0: as many as tell who is faster where

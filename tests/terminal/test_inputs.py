@@ -1,0 +1,167 @@
+#!/usr/bin/env python3
+"""--inputs: the numbers of a NumPy file are the inputs of a program, or the error says what to do.
+
+    test_inputs.py HLOSCOPE
+
+TAP. The files are made here byte by byte, as numpy.save and numpy.savez do, so that no package is
+needed; what the program gives is computed again from the numbers that went in.
+"""
+
+import array
+import io
+import json
+import pathlib
+import struct
+import subprocess
+import sys
+import tempfile
+import zipfile
+
+# out = a - 2 b, with a column-major trap: neither dimension nor value is symmetric
+PROGRAM = """HloModule m
+ENTRY e {
+  a.1 = f32[2,3]{1,0} parameter(0), metadata={op_name="params['a']"}
+  b.1 = f32[2,3]{1,0} parameter(1), metadata={op_name="x"}
+  two = f32[] constant(2)
+  twos = f32[2,3]{1,0} broadcast(two), dimensions={}
+  b2 = f32[2,3]{1,0} multiply(b.1, twos)
+  ROOT r = f32[2,3]{1,0} subtract(a.1, b2)
+}
+"""
+NARROW = """HloModule n
+ENTRY e {
+  p = bf16[2]{0} parameter(0)
+  q = pred[2]{0} parameter(1)
+  z = bf16[2]{0} negate(p)
+  ROOT r = bf16[2]{0} select(q, z, p)
+}
+"""
+TUPLE = """HloModule t
+ENTRY e {
+  p = (f32[2]{0}, f32[2]{0}) parameter(0)
+  x = f32[2]{0} get-tuple-element(p), index=0
+  y = f32[2]{0} get-tuple-element(p), index=1
+  ROOT r = f32[2]{0} subtract(x, y)
+}
+"""
+A = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0]
+B = [10.0, 20.0, 30.0, 40.0, 50.0, 60.0]
+WANTED = [a - 2 * b for a, b in zip(A, B)]
+number = failed = 0
+
+
+def npy(values, shape, descr="<f4", fortran=False, major=1):
+    code = {"f4": "f", "f8": "d", "V2": "H", "b1": "B", "i4": "i"}.get(descr[1:], "f")
+    header = repr({"descr": descr, "fortran_order": fortran, "shape": shape}).encode() + b"\n"
+    size = struct.pack("<H" if major == 1 else "<I", len(header))
+    order = ">" if descr[0] == ">" else "<"
+    data = struct.pack(f"{order}{len(values)}{code}", *values)
+    return b"\x93NUMPY" + bytes([major, 0]) + size + header + data
+
+
+def npz(compression=zipfile.ZIP_STORED, **arrays):
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w", compression) as archive:
+        for name, data in arrays.items():
+            with archive.open(f"{name}.npy", "w", force_zip64=True) as entry:  # as numpy does
+                entry.write(data)
+    return file.getvalue()
+
+
+def report(good, name, text=""):
+    global number, failed
+    number += 1
+    failed += not good
+    print(f"{'ok' if good else 'not ok'} {number} - {name}")
+    if not good:
+        print("\n".join(f"# {line}" for line in str(text).splitlines()[-8:]))
+
+
+def main():
+    hloscope = pathlib.Path(sys.argv[1]).resolve()
+    folder = pathlib.Path(tempfile.mkdtemp(prefix="hloscope-inputs-"))
+    texts = {"m": PROGRAM, "n": NARROW, "t": TUPLE}
+    for name, text in texts.items():
+        (folder / f"{name}.hlo").write_text(text)
+
+    def run(data, *more, program="m", verb="run"):
+        suffix = "npy" if data[:1] == b"\x93" else "npz"
+        (folder / f"given.{suffix}").write_bytes(data)
+        words = [hloscope, verb, f"{program}.hlo", "--inputs", f"given.{suffix}", *more]
+        if verb == "run":
+            words += ["--runs=1", "--no-store", "--format=json", "--save-outputs=out"]
+        return subprocess.run(words, cwd=folder, capture_output=True, text=True, check=False)
+
+    def output(done, code="f"):
+        if done.returncode:
+            return done.stdout + done.stderr
+        values = array.array(code)
+        path = json.loads(done.stdout)["devices"][0]["outputs"][0]["file"]
+        values.frombytes((folder / path).read_bytes())
+        return list(values)
+
+    def gives(name, data, wanted=WANTED, program="m", code="f", more=()):
+        found = output(run(data, *more, program=program), code)
+        report(found == wanted, name, f"{found}, not {wanted}")
+
+    def refused(name, data, *words, program="m"):
+        done = run(data, program=program)
+        error = json.loads(done.stdout or "{}").get("error") or {}
+        text = f"{error.get('message')} {error.get('hint')}"
+        report(done.returncode == 1 and all(word in text for word in words), name, done)
+
+    a, b = npy(A, (2, 3)), npy(B, (2, 3))
+    columns = npy([10.0, 40.0, 20.0, 50.0, 30.0, 60.0], (2, 3), fortran=True)
+    gives("arrays without names, in order", npz(arr_0=a, arr_1=b))
+    gives("by the parameters' names, in any order", npz(**{"b.1": b, "a.1": a}))
+    gives("by the framework's names", npz(**{"x": b, "params['a']": a}))
+    gives("compressed", npz(zipfile.ZIP_DEFLATED, arr_0=a, arr_1=b))
+    gives("column by column", npz(arr_0=a, arr_1=columns))
+    gives("version 2 of the format", npz(arr_0=npy(A, (2, 3), major=2), arr_1=b))
+    gives("on the evaluator", npz(arr_0=a, arr_1=b), more=["--device=reference"])
+    narrow = npz(p=npy([0x3F80, 0x4000], (2,), "<V2"), q=npy([1, 0], (2,), "|b1"))
+    gives("bfloat16 as NumPy keeps it, and bool", narrow, [0xBF80, 0x4000], "n", "H")
+    pair = npz(**{"p.1": npy([1.0, 2.0], (2,)), "p.0": npy([5.0, 7.0], (2,))})
+    gives("the elements of a tuple", pair, [4.0, 5.0], "t")
+
+    some = run(npz(x=b))
+    outputs = [output(some)]
+    outputs.append(output(run(npz(x=b), "--seed=5")))
+    report(
+        all(isinstance(values, list) for values in outputs)
+        and outputs[0] != outputs[1]
+        and all(abs(v + 2 * w) < 1 for v, w in zip(outputs[0], B)),
+        "inputs that are not named are made from the seed",
+        outputs,
+    )
+    report(
+        json.loads(some.stdout).get("inputs_file") == "given.npz",
+        "the document names the file",
+        some.stdout,
+    )
+    profiled = run(npz(arr_0=a, arr_1=b), "-o", "log", "--time-budget=0.05", verb="profile")
+    report(profiled.returncode == 0, "profile takes them", profiled)
+    error = run(npz(x=b, y=a), "--device=cpu", "--symptom=wrong", verb="reduce").stderr
+    report("'y', which is no input" in error, "reduce takes them", error)
+
+    wide = npz(arr_0=npy(A, (2, 3), "<f8"), arr_1=b)
+    refused("another type", wide, "float64", "f32[2,3]", "astype(numpy.float32)")
+    refused("another shape", npz(x=npy(B, (3, 2))), "x", "[3,2]", "f32[2,3]")
+    refused("a name that is no input", npz(x=b, y=a), "'y'", "params['a'] f32[2,3]")
+    refused("too few without names", npz(arr_0=a), "1 array without", "2 inputs")
+    refused("one array for two inputs", a, "2 inputs")
+    refused("big-endian", npz(x=npy(B, (2, 3), ">f4")), "newbyteorder")
+    refused("objects", npz(x=npy(B, (2, 3), "|O")), "Python objects", "float32")
+    refused("neither of the formats", b"0.5 0.25\n", "neither", "numpy.savez")
+    whole = npz(zipfile.ZIP_DEFLATED, arr_0=a, arr_1=b)
+    refused("cut off", whole[:-30], "is the file whole?")
+    at = whole.index(b"arr_0.npy") + 40
+    damaged = whole[:at] + bytes([whole[at] ^ 0x55]) + whole[at + 1 :]
+    refused("damaged", damaged, "arr_0.npy")
+    refused("an array that ends too early", npz(x=b[:-4]), "is the file whole?")
+    print(f"1..{number}")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
