@@ -4,6 +4,7 @@
 
 typedef struct help_args {
   const char *command, *verb;
+  bool all;
 } help_args;
 
 static const hsc_option options[] = {
@@ -18,6 +19,7 @@ static const hsc_option options[] = {
                    "VERB",
                    HSC_OPTIONAL,
                    "for a command with verbs: only the options of this verb"),
+    HSC_OPTION_FLAG(help_args, all, "all|a", "everything in full, not the first screen"),
     HSC_OPTION_END,
 };
 
@@ -40,10 +42,12 @@ static hsc_status *run(const void *args_of_command, hsc_cli *cli) {
   bool markdown = cli->format == HSC_FORMAT_MARKDOWN;
   if (command && markdown)
     hsc_help_command_markdown(command, &text);
+  else if (command && args->all)
+    hsc_help_command_full(command, verb, &cli->out_style, &text);
   else if (command)
     hsc_help_command(command, verb, &cli->out_style, &text);
   else if (environment)
-    hsc_help_environment(&cli->out_style, &text);
+    hsc_help_environment(args->all, &cli->out_style, &text);
   else if (markdown)
     hsc_help_overview_markdown(&text);
   else

@@ -17,7 +17,7 @@ typedef struct knowledge_args {
   int verb;
   hsc_list words;
   const char *system, *directory, *message;
-  bool programs;
+  bool programs, all;
 } knowledge_args;
 
 static const hsc_option options[] = {
@@ -36,6 +36,8 @@ static const hsc_option options[] = {
                       NULL,
                       "only entries of this system (neuron, jax, torch-xla, ...)",
                       .verbs = "list,search"),
+    HSC_OPTION_FLAG(
+        knowledge_args, all, "all|a", "every entry, not the first screen", .verbs = "list"),
     HSC_OPTION_STRING(knowledge_args,
                       message,
                       "message|m",
@@ -90,6 +92,47 @@ static bool holds_word(const hsc_entry *entry, const char *word) {
       return true;
   }
   return false;
+}
+
+// The first screen: how many there are of each system. An entry of two systems counts for both.
+static hsc_status *list_systems(const hsc_knowledge *kb, hsc_cli *cli) {
+  enum { MOST = 32, SEVERITIES = HSC_SEVERITY_ERROR + 1 };
+  const char *names[MOST];
+  int64_t counts[MOST][SEVERITIES] = {{0}};
+  int64_t totals[SEVERITIES] = {0};
+  size_t count = 0;
+  for (size_t i = 0; i < hsc_knowledge_count(kb); i++) {
+    const hsc_entry *entry = hsc_knowledge_at(kb, i);
+    totals[entry->severity]++;
+    for (size_t s = 0; entry->systems[s]; s++) {
+      size_t k = 0;
+      while (k < count && strcmp(names[k], entry->systems[s]))
+        k++;
+      if (k == count && count < MOST)
+        names[count++] = entry->systems[s];
+      if (k < count)
+        counts[k][entry->severity]++;
+    }
+  }
+  hsc_table *table = NULL;
+  hsc_cli_print(cli, "%zu messages are known:", hsc_knowledge_count(kb));
+  for (int s = SEVERITIES; s-- > 0;)
+    hsc_cli_print(cli, " %lld %s%s", (long long)totals[s], hsc_severity_name((hsc_severity)s),
+                  s ? "," : ".\n\n");
+  HSC_TRY(hsc_table_create("knowledge", &table));
+  hsc_table_column(table, "system", "");
+  for (int s = SEVERITIES; s-- > 0;)
+    hsc_table_column(table, hsc_severity_name((hsc_severity)s), "count");
+  for (size_t k = 0; k < count; k++) {
+    hsc_table_row(table);
+    hsc_table_text(table, names[k]);
+    for (int s = SEVERITIES; s-- > 0;)
+      hsc_table_int(table, counts[k][s]);
+  }
+  hsc_table_note(table,
+                 "their names: --all, or of one system: --system NAME; those that hold words: "
+                 "hloscope knowledge search WORDS; what a log says: hloscope explain LOG");
+  return hsc_cli_table(cli, table);
 }
 
 static hsc_status *list(const knowledge_args *args, const hsc_knowledge *kb, hsc_cli *cli) {
@@ -411,9 +454,11 @@ static hsc_status *run(const void *args_of_command, hsc_cli *cli) {
     case VERB_SEARCH:
       status = args->words.count ? list(args, kb, cli) : hsc_cli_usage(cli, "search needs words");
       break;
-    default:
-      status = list(args, kb, cli);
+    default: {
+      bool is_short = cli->format == HSC_FORMAT_TEXT && !args->all && !args->system;
+      status = is_short ? list_systems(kb, cli) : list(args, kb, cli);
       break;
+    }
   }
   hsc_knowledge_destroy(kb);
   return status;

@@ -8,7 +8,8 @@
 #include "lab/passes/passes_time.h"
 #include "stats/stats_interleaved.h"
 
-enum { MOST_PASSES = 15 };
+// Rows of each kind: on the first screen, and with --all.
+enum { SHORT_PHASES = 6, SHORT_PIPELINES = 4, SHORT_PASSES = 9, MOST_ROWS = 100 };
 
 static void show_progress(void *user, int64_t done, int64_t total, const char *text) {
   hsc_cli *cli = user;
@@ -55,46 +56,78 @@ static void add_front_end(hsc_table *table, json_t *steps) {
   }
 }
 
-static hsc_status *print_result(hsc_cli *cli, json_t *result) {
+static double share_of(json_t *row) {
+  return 100 * hsc_json_number(json_object_get(row, "share"));
+}
+
+// "A compile takes 4.6 ms (...). Code generation takes 33 % of it, HLO passes 19 %."
+static void say_headline(hsc_cli *cli, json_t *result) {
+  json_t *whole = json_object_get(result, "compile");
+  json_t *phases = json_object_get(result, "phases");
+  json_t *passes = json_object_get(result, "passes");
+  static const char *const keys[] = {"median", "low", "high"};
+  char text[4][32];
+  hsc_bytes line = {0};
+  for (size_t i = 0; i < HSC_COUNT_OF(keys); i++)
+    hsc_format_quantity(hsc_json_number(json_object_get(whole, keys[i])), "s",
+                        cli->out_style.unicode, text[i]);
+  hsc_format_quantity(hsc_json_number(json_object_get(result, "first_compile")), "s",
+                      cli->out_style.unicode, text[3]);
+  hsc_bytes_printf(&line, "A compile takes %s", text[0]);
+  if (!isnan(hsc_json_number(json_object_get(whole, "low"))))
+    hsc_bytes_printf(&line, " (%s to %s)", text[1], text[2]);
+  hsc_bytes_printf(&line, ", the first one of a process %s.%s", text[3],
+                   json_array_size(phases) ? " Of it" : "");
+  json_t *row;
+  size_t i;
+  json_array_foreach (phases, i, row) {
+    if (i == 3)
+      break;
+    hsc_bytes_printf(&line, "%s %s%s %.0f %%", i ? "," : "",
+                     json_string_value(json_object_get(row, "name")), i ? "" : " takes",
+                     share_of(row));
+  }
+  row = json_array_get(passes, 0);
+  if (row)
+    hsc_bytes_printf(&line, "; of the passes %s takes most, %.2g %%",
+                     json_string_value(json_object_get(row, "name")), share_of(row));
+  hsc_cli_paragraph(cli, "%s%s\n\n", hsc_bytes_text(&line), json_array_size(phases) ? "." : "");
+  hsc_bytes_deinit(&line);
+}
+
+static hsc_status *print_result(hsc_cli *cli, json_t *result, bool all) {
   hsc_table *table = NULL;
   json_t *whole = json_object_get(result, "compile");
-  json_t *passes = json_object_get(result, "passes");
+  const char *stamp = json_string_value(hsc_json_path(result, "sampling", "text", NULL));
+  static const char *const rest[] = {"phases", "pipelines", "passes"};
+  static const size_t most[] = {SHORT_PHASES, SHORT_PIPELINES, SHORT_PASSES};
+  static const char *const kinds[] = {"phase", "pipeline", "pass"};
+  say_headline(cli, result);
   HSC_TRY(hsc_table_create("compile time", &table));
   static const char *const columns[][2] = {{"kind", ""},     {"name", ""},  {"time", "s"},
                                            {"low", "s"},     {"high", "s"}, {"share", "fraction"},
                                            {"runs", "count"}};
   for (size_t i = 0; i < HSC_COUNT_OF(columns); i++)
     hsc_table_column(table, columns[i][0], columns[i][1]);
-  add_front_end(table, json_object_get(result, "front_end"));
-  add_rows(table, "phase", json_object_get(result, "phases"), 20);
-  add_rows(table, "pipeline", json_object_get(result, "pipelines"), 20);
-  add_rows(table, "pass", passes, MOST_PASSES);
-  add_rows(table, "thread", json_object_get(result, "threads"), 5);
-  char text[3][32];
-  hsc_format_quantity(hsc_json_number(json_object_get(whole, "median")), "s",
-                      cli->out_style.unicode, text[0]);
-  hsc_format_quantity(hsc_json_number(json_object_get(whole, "low")), "s", cli->out_style.unicode,
-                      text[1]);
-  hsc_format_quantity(hsc_json_number(json_object_get(whole, "high")), "s", cli->out_style.unicode,
-                      text[2]);
-  char interval[72] = "";
-  if (!isnan(hsc_json_number(json_object_get(whole, "low"))))
-    snprintf(interval, sizeof interval, " [%s, %s]", text[1], text[2]);
-  hsc_table_note(table,
-                 "a whole compile takes %s%s, over %lld of them; the first one of a process took "
-                 "%.3f s",
-                 text[0], interval,
-                 (long long)json_integer_value(json_object_get(result, "repeats")),
-                 hsc_json_number(json_object_get(result, "first_compile")));
-  hsc_table_note(table, "%s", json_string_value(hsc_json_path(result, "sampling", "text", NULL)));
-  if (json_array_size(passes) > MOST_PASSES)
-    hsc_table_note(table, "%zu more passes are in --format=json",
-                   json_array_size(passes) - MOST_PASSES);
+  if (all)
+    add_front_end(table, json_object_get(result, "front_end"));
+  bool is_cut = false;
+  for (size_t i = 0; i < HSC_COUNT_OF(rest); i++) {
+    json_t *rows = json_object_get(result, rest[i]);
+    add_rows(table, kinds[i], rows, all ? MOST_ROWS : most[i]);
+    is_cut |= !all && json_array_size(rows) > most[i];
+  }
+  if (all)
+    add_rows(table, "thread", json_object_get(result, "threads"), MOST_ROWS);
+  hsc_table_note(table, "%s", stamp);
   if (isnan(hsc_json_number(json_object_get(whole, "low"))))
     hsc_table_note(table, "low and high: there is an interval from %d processes on",
                    HSC_LEAST_PROCESSES);
   else
     hsc_table_note(table, "low and high: 95 %% interval of the median, by bootstrap of processes");
+  if (is_cut)
+    hsc_table_note(table,
+                   "every row, the front end too: --all; what a pass did: hloscope passes list");
   return hsc_cli_table(cli, table);
 }
 
@@ -137,7 +170,7 @@ hsc_status *hsc__passes_time(const passes_args *args, hsc_cli *cli) {
   // for reports: how to make it again
   json_object_set_new(result, "command", json_string(cli->command_line));
   HSC_GOTO(cli->format == HSC_FORMAT_JSON ? hsc_cli_document(cli, result)
-                                          : print_result(cli, result));
+                                          : print_result(cli, result, args->all));
   if (args->output && cli->format == HSC_FORMAT_TEXT)
     hsc_cli_say(cli, "stacks for a flame graph (flamegraph.pl, speedscope): %s", args->output);
 done:

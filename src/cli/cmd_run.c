@@ -24,7 +24,7 @@ typedef struct run_args {
   hsc_list devices, compare, transforms, options;
   int64_t seed, runs, processes, jobs, memory_mib;
   double limit_s, precision, budget_s;
-  bool no_cache, no_store;
+  bool no_cache, no_store, all;
 } run_args;
 
 static const hsc_option options[] = {
@@ -118,6 +118,7 @@ static const hsc_option options[] = {
                       "FILE",
                       NULL,
                       "the result store; default: results.sqlite in the cache directory"),
+    HSC_OPTION_FLAG(run_args, all, "all|a", "every phase, count and output, not the first screen"),
     HSC_OPTION_FLAG(run_args, no_store, "no-store", "do not store the result"),
     HSC_OPTION_END,
 };
@@ -229,23 +230,19 @@ static void note_interval(hsc_table *table, json_t *devices) {
   if (processes == 1)
     hsc_table_note(table,
                    "low and high: 95 %% interval of this process's median, by bootstrap of blocks; "
-                   "another process of the same program may lie outside; outputs: digests");
+                   "another process of the same program may lie outside");
   else if (processes && processes < HSC_LEAST_PROCESSES)
     hsc_table_note(table,
-                   "no interval: what differs between processes is not known from fewer than %d; "
-                   "outputs: digests",
+                   "no interval: what differs between processes is not known from fewer than %d",
                    HSC_LEAST_PROCESSES);
   else if (processes)
     hsc_table_note(table,
-                   "low and high: 95 %% interval of the median, by bootstrap of %zu processes; "
-                   "outputs: digests",
+                   "low and high: 95 %% interval of the median, by bootstrap of %zu processes",
                    processes);
-  else
-    hsc_table_note(table, "outputs: digests");
 }
 
 // How many runs, who chose it and what ended it; what is odd about them; who is faster.
-static void note_sampling(hsc_table *table, json_t *devices) {
+static void note_sampling(hsc_table *table, json_t *devices, bool all) {
   json_t *device;
   size_t i;
   json_array_foreach (devices, i, device) {
@@ -261,13 +258,13 @@ static void note_sampling(hsc_table *table, json_t *devices) {
         hsc_json_number(hsc_json_path(device, "compile_dominates_until", "half", "runs", NULL));
     double tenth =
         hsc_json_number(hsc_json_path(device, "compile_dominates_until", "tenth", "runs", NULL));
-    if (half > 0)
+    if (half > 0 && all)
       hsc_table_note(
           table,
           "%s: the compile is under half of all time from %.0f runs on, under a tenth from %.0f",
           name, half, tenth);
     long long outliers = json_integer_value(json_object_get(row, "outlier_count"));
-    if (outliers)
+    if (outliers && all)
       hsc_table_note(table,
                      "%s: %lld of %lld runs are outliers, %lld of them with a cause "
                      "(--format=json); they are in the numbers",
@@ -319,8 +316,52 @@ static void note_counts(hsc_table *table, json_t *devices) {
   }
 }
 
+// Whether a device's phase took a hundredth of its time to the first result, or more.
+static bool is_large(json_t *devices, const char *name) {
+  json_t *device;
+  size_t i;
+  json_array_foreach (devices, i, device) {
+    json_t *phases = json_object_get(device, "phases");
+    double whole = 0;
+    const char *key;
+    json_t *seconds;
+    json_object_foreach (phases, key, seconds)
+      whole += json_is_number(seconds) ? json_number_value(seconds) : 0;
+    if (at(device, "phases", name) >= 0.01 * whole)
+      return true;
+  }
+  return false;
+}
+
+// The outputs' digests: all of them, or the first few where nothing else tells the numbers apart.
+static void add_digests(hsc_table *table, json_t *devices, bool all) {
+  enum { MOST = 8, SHORT = 3 };
+  json_t *outputs = outputs_of(devices);
+  size_t count = json_array_size(outputs);
+  size_t shown = all ? MOST : SHORT;
+  if (!all && json_array_size(devices) > 1)
+    return;
+  for (size_t o = 0; o < count && o < shown; o++) {
+    json_t *device;
+    size_t i;
+    hsc_table_row(table);
+    hsc_table_printf(table, "output %zu %s", o,
+                     json_string_value(json_object_get(json_array_get(outputs, o), "shape")));
+    json_array_foreach (devices, i, device) {
+      json_t *own = json_array_get(json_object_get(device, "outputs"), o);
+      const char *digest = json_string_value(json_object_get(own, "digest"));
+      hsc_table_printf(table, "%.16s", digest && *digest ? digest : "-");
+    }
+  }
+  if (count > shown)
+    hsc_table_note(table, "outputs: digests; %zu more: %s", count - shown,
+                   all || count > MOST ? "--format=json" : "--all");
+  else if (count)
+    hsc_table_note(table, "outputs: digests");
+}
+
 // One column a device.
-static hsc_status *print_devices(hsc_cli *cli, json_t *result) {
+static hsc_status *print_devices(hsc_cli *cli, json_t *result, bool all) {
   static const char *const phases[][2] = {{"process start", "process_start"},
                                           {"plugin load", "plugin_load"},
                                           {"plugin initialise", "plugin_initialize"},
@@ -350,10 +391,15 @@ static hsc_status *print_devices(hsc_cli *cli, json_t *result) {
   hsc_table_column(table, "", "");
   json_array_foreach (devices, i, device)
     hsc_table_column(table, name_of(device), "");
-  add_text(table, "status", devices, "status");
+  bool failed = false;
+  json_array_foreach (devices, i, device)
+    failed |= strcmp(json_string_value(json_object_get(device, "status")), "ok") != 0;
+  if (all || failed)
+    add_text(table, "status", devices, "status");
   add_text(table, "compiled program was", devices, "compile");
   for (size_t k = 0; k < HSC_COUNT_OF(phases); k++)
-    add_number(table, phases[k][0], "s", devices, "phases", phases[k][1], unicode);
+    if (all || is_large(devices, phases[k][1]))
+      add_number(table, phases[k][0], "s", devices, "phases", phases[k][1], unicode);
   add_run(table, devices, unicode);
   if (cli->out_style.width)
     add_sparkline(table, devices, cli->out_style.unicode);
@@ -361,35 +407,21 @@ static hsc_status *print_devices(hsc_cli *cli, json_t *result) {
   add_number(table, "  high", "s", devices, "run", "high", unicode);
   add_number(table, "  of it the call itself", "s", devices, "call_overhead", NULL, unicode);
   add_number(table, "  without the call", "s", devices, "run", "median_without_call", unicode);
+  // of several devices what the program does counts, not into how many pieces it was cut
+  bool few = !all && json_array_size(devices) > 1;
   for (size_t k = 0; k < HSC_COUNT_OF(counts); k++)
-    add_number(table, counts[k][0], counts[k][2], devices, counts[k][1], NULL, unicode);
-  json_t *output;
-  size_t o;
-  json_array_foreach (outputs_of(devices), o, output) {
-    if (o == 8) {
-      hsc_table_note(table, "%zu more outputs are in --format=json",
-                     json_array_size(outputs_of(devices)) - o);
-      break;
-    }
-    hsc_table_row(table);
-    hsc_table_printf(table, "output %zu %s", o,
-                     json_string_value(json_object_get(output, "shape")));
-    json_array_foreach (devices, i, device)
-      hsc_table_printf(table, "%.16s",
-                       json_string_length(json_object_get(
-                           json_array_get(json_object_get(device, "outputs"), o), "digest"))
-                           ? json_string_value(json_object_get(
-                                 json_array_get(json_object_get(device, "outputs"), o), "digest"))
-                           : "-");
-  }
+    if (!few || strcmp(counts[k][2], "count"))
+      add_number(table, counts[k][0], counts[k][2], devices, counts[k][1], NULL, unicode);
   bool ahead = false;
   json_array_foreach (devices, i, device)
     ahead |= json_object_get(device, "cannot_run") != NULL;
   if (ahead)
     hsc_table_note(table, "cannot run here: no device; these compilers work ahead of time");
-  note_counts(table, devices);
-  note_sampling(table, devices);
+  if (all)
+    note_counts(table, devices);
+  note_sampling(table, devices, all);
   note_interval(table, devices);
+  add_digests(table, devices, all);
   return hsc_cli_table(cli, table);
 }
 
@@ -416,11 +448,24 @@ static void note_close(hsc_table *table, json_t *rows) {
                    most);
 }
 
-static hsc_status *print_comparison(hsc_cli *cli, json_t *result) {
+// The rows to show of a comparison: the outputs that differ before those that are close or equal.
+static size_t pick_compared(json_t *rows, size_t most, json_t **out_rows) {
+  static const char *const order[] = {"different", "close", "equal"};
+  size_t count = 0;
+  for (size_t k = 0; k < HSC_COUNT_OF(order); k++) {
+    json_t *row;
+    size_t i;
+    json_array_foreach (rows, i, row)
+      if (count < most && !strcmp(json_string_value(json_object_get(row, "verdict")), order[k]))
+        out_rows[count++] = row;
+  }
+  return count;
+}
+
+static hsc_status *print_comparison(hsc_cli *cli, json_t *result, bool all) {
+  enum { SHORT = 3 };
   json_t *rows = json_object_get(result, "compare");
   const char *headline = json_string_value(json_object_get(result, "headline"));
-  json_t *row;
-  size_t i;
   hsc_table *table = NULL;
   if (!headline)
     return NULL;
@@ -434,7 +479,12 @@ static hsc_status *print_comparison(hsc_cli *cli, json_t *result) {
                                         "max rel", "max ulp", "NaN in one", "verdict"};
   for (size_t k = 0; k < HSC_COUNT_OF(columns); k++)
     hsc_table_column(table, columns[k], "");
-  json_array_foreach (rows, i, row) {
+  size_t total = json_array_size(rows);
+  json_t **shown = HSC_NEW_ARRAY(cli->arena, json_t *, total + 1);
+  HSC_TRY(hsc_arena_status(cli->arena));
+  size_t count = pick_compared(rows, all ? total : SHORT, shown);
+  for (size_t i = 0; i < count; i++) {
+    json_t *row = shown[i];
     hsc_table_row(table);
     hsc_table_text(table, json_string_value(json_object_get(row, "device")));
     hsc_table_text(table, json_string_value(json_object_get(row, "against")));
@@ -451,6 +501,8 @@ static hsc_status *print_comparison(hsc_cli *cli, json_t *result) {
   }
   hsc_table_note(table, "%s", headline);
   note_close(table, rows);
+  if (count < total)
+    hsc_table_note(table, "%zu more rows, none of them worse: --all", total - count);
   return hsc_cli_table(cli, table);
 }
 
@@ -459,13 +511,14 @@ static void print_speed(hsc_cli *cli, json_t *result) {
   size_t i;
   const char *grade = json_string_value(hsc_json_path(result, "environment", "grade", NULL));
   json_array_foreach (json_object_get(result, "speed"), i, row)
-    hsc_cli_print(cli, "%s%s against %s: %s\n", i ? "" : "\n",
-                  json_string_value(json_object_get(row, "device")),
-                  json_string_value(json_object_get(row, "against")),
-                  json_string_value(json_object_get(row, "text")));
+    hsc_cli_paragraph(cli, "%s%s against %s: %s\n", i ? "" : "\n",
+                      json_string_value(json_object_get(row, "device")),
+                      json_string_value(json_object_get(row, "against")),
+                      json_string_value(json_object_get(row, "text")));
   if (i && grade && *grade != 'A')
-    hsc_cli_print(cli, "the machine has grade %s: nothing finer than %.3g %% is claimed\n", grade,
-                  100 * at(json_array_get(json_object_get(result, "speed"), 0), "margin", NULL));
+    hsc_cli_paragraph(
+        cli, "the machine has grade %s: nothing finer than %.3g %% is claimed\n", grade,
+        100 * at(json_array_get(json_object_get(result, "speed"), 0), "margin", NULL));
 }
 
 // 1 where a device failed or numbers differ, 3 where they could not all be compared.
@@ -557,7 +610,7 @@ static void print_headline(hsc_cli *cli, json_t *result) {
   hsc_cli_print(cli, "\n");
 }
 
-static hsc_status *print_result(hsc_cli *cli, json_t *result) {
+static hsc_status *print_result(hsc_cli *cli, json_t *result, bool all) {
   if (cli->format == HSC_FORMAT_JSON)
     return hsc_cli_document(cli, result);
   json_t *device;
@@ -565,8 +618,8 @@ static hsc_status *print_result(hsc_cli *cli, json_t *result) {
   print_headline(cli, result);
   json_array_foreach (json_object_get(result, "devices"), i, device)
     HSC_TRY(hsc_run_shards_print(cli, device));
-  HSC_TRY(print_devices(cli, result));
-  HSC_TRY(print_comparison(cli, result));
+  HSC_TRY(print_devices(cli, result, all));
+  HSC_TRY(print_comparison(cli, result, all));
   print_speed(cli, result);
   json_array_foreach (json_object_get(result, "devices"), i, device) {
     const char *message = json_string_value(json_object_get(device, "message"));
@@ -675,7 +728,7 @@ static hsc_status *run(const void *args_of_command, hsc_cli *cli) {
   if (!status)
     json_object_set_new(result, "command", json_string(cli->command_line));
   if (!status)
-    status = print_result(cli, result);
+    status = print_result(cli, result, args->all);
   const char *not_kept = json_string_value(json_object_get(result, "not_kept"));
   if (!status && not_kept)
     hsc_cli_say(cli, "the result is not kept: %s", not_kept);

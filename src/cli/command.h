@@ -118,13 +118,18 @@ HSC_MUST_USE hsc_status *hsc_cli_usage(hsc_cli *cli, const char *format, ...) HS
 // ---- help, made from the tables (help_text.c, completion.c) ----
 
 void hsc_help_overview(const hsc_text_style *style, hsc_bytes *out);
-// the rows of base/core/variables.def
-void hsc_help_environment(const hsc_text_style *style, hsc_bytes *out);
-// Of one of its verbs alone when `verb` is not NULL.
+// The rows of base/core/variables.def; without `all` a line each, of those that people set.
+void hsc_help_environment(bool all, const hsc_text_style *style, hsc_bytes *out);
+// Of one of its verbs alone when `verb` is not NULL. What does not fit one screen of 40 lines has
+// a line an option, and says where the rest is.
 void hsc_help_command(const hsc_command *command,
                       const char *verb,
                       const hsc_text_style *style,
                       hsc_bytes *out);
+void hsc_help_command_full(const hsc_command *command,
+                           const char *verb,
+                           const hsc_text_style *style,
+                           hsc_bytes *out);
 // The first of `words` that is a verb of the command, as its table has it; NULL = none.
 const char *hsc_command_verb(const hsc_command *command, int count, char *const *words);
 // the generated part of docs/commands/<name>.md

@@ -18,34 +18,60 @@ static int width_of(const hsc_text_style *style) {
   return 100;
 }
 
+// One line of at most `room` columns: the clause before the first ';', else as many words as fit.
+static void write_cut(const char *text, int room, bool unicode, hsc_bytes *out) {
+  const char *dots = unicode ? "…" : "...";
+  const char *clause = strstr(text, "; ");
+  size_t size = clause ? (size_t)(clause - text) : strlen(text);
+  const char *line = strchr(text, '\n');
+  if (line && (size_t)(line - text) < size)
+    size = (size_t)(line - text);
+  size -= size && text[size - 1] == '.';
+  bool cut = hsc_text_width(text, size) > room;
+  for (int most = room - (unicode ? 1 : 3); cut && size && hsc_text_width(text, size) > most;) {
+    do
+      size--;
+    while (size && text[size] != ' ');
+  }
+  while (cut && size && strchr(" ,:(", text[size - 1]))
+    size--;
+  hsc_bytes_append(out, text, size);
+  hsc_bytes_printf(out, "%s\n", cut ? dots : "");
+}
+
 void hsc_help_overview(const hsc_text_style *style, hsc_bytes *out) {
   size_t longest = 0;
   for (size_t i = 0; i < hsc_command_count; i++)
     if (strlen(hsc_commands[i].name) > longest)
       longest = strlen(hsc_commands[i].name);
   hsc_bytes_append_text(out,
-                        "hloscope - a performance laboratory for XLA programs\n\nUsage: hloscope "
-                        "COMMAND [OPTIONS] [ARGUMENTS]\n");
-  for (int group = 0; group < HSC_GROUP_COUNT; group++) {
+                        "hloscope - a performance laboratory for XLA programs\nUsage: hloscope "
+                        "COMMAND [OPTIONS] [ARGUMENTS]\n\n");
+  for (int group = 0; group < HSC_GROUP_HOUSE; group++) {
     bool any = false;
     for (size_t i = 0; i < hsc_command_count; i++) {
       const hsc_command *command = &hsc_commands[i];
       if ((int)command->group != group)
         continue;
       if (!any)
-        hsc_bytes_printf(out, "\n%s%s%s\n", bold(style), hsc_command_group_title(command->group),
+        hsc_bytes_printf(out, "%s%s%s\n", bold(style), hsc_command_group_title(command->group),
                          plain(style));
       any = true;
       hsc_bytes_printf(out, "  %-*s  ", (int)longest, command->name);
-      hsc_text_wrap(command->summary, (int)longest + 4, width_of(style), out);
+      write_cut(command->summary, width_of(style) - (int)longest - 4, style->unicode, out);
     }
   }
-  hsc_bytes_append_char(out, '\n');
+  hsc_bytes_printf(out, "%s%s:%s", bold(style), hsc_command_group_title(HSC_GROUP_HOUSE),
+                   plain(style));
+  for (size_t i = 0; i < hsc_command_count; i++)
+    if (hsc_commands[i].group == HSC_GROUP_HOUSE)
+      hsc_bytes_printf(out, " %s", hsc_commands[i].name);
+  hsc_bytes_append_text(out, "\n\n");
   hsc_text_wrap(
-      "hloscope help COMMAND (or hloscope COMMAND --help) shows its options, hloscope help "
-      "environment the variables. Exit codes: 0 done, 1 failed, 2 usage, 3 not supported here. "
-      "Data goes to stdout, messages and progress to stderr.",
-      0, style->width > 40 ? width_of(style) : 110, out);
+      "hloscope COMMAND --help: its options; hloscope help environment: the variables. Exit "
+      "codes: 0 done, 1 failed, 2 usage, 3 not supported here. Data goes to stdout, messages and "
+      "progress to stderr.",
+      0, width_of(style), out);
 }
 
 static const struct {
@@ -56,16 +82,33 @@ static const struct {
 #undef VARIABLE
 };
 
-void hsc_help_environment(const hsc_text_style *style, hsc_bytes *out) {
+// Whether hloscope sets it for the programs that it starts, so that nobody else needs to.
+static bool is_internal(const char *text) {
+  return strstr(text, "set by --") || strstr(text, "set inside") || strstr(text, " sets.");
+}
+
+void hsc_help_environment(bool all, const hsc_text_style *style, hsc_bytes *out) {
   hsc_bytes_printf(out, "%sEnvironment%s\n", bold(style), plain(style));
   size_t longest = 0;
   for (size_t i = 0; i < HSC_COUNT_OF(variables); i++)
     if (strlen(variables[i].name) > longest)
       longest = strlen(variables[i].name);
+  size_t left_out = 0;
   for (size_t i = 0; i < HSC_COUNT_OF(variables); i++) {
+    if (!all && is_internal(variables[i].text)) {
+      left_out++;
+      continue;
+    }
     hsc_bytes_printf(out, "  %-*s  ", (int)longest, variables[i].name);
-    hsc_text_wrap(variables[i].text, (int)longest + 4, width_of(style), out);
+    if (all)
+      hsc_text_wrap(variables[i].text, (int)longest + 4, width_of(style), out);
+    else
+      write_cut(variables[i].text, width_of(style) - (int)longest - 4, style->unicode, out);
   }
+  if (!all)
+    hsc_bytes_printf(
+        out, "\nhloscope help environment --all: in full, and %zu that hloscope itself sets\n",
+        left_out);
 }
 
 // "--trials N", "-o, --output FILE", "--randomness same|different".
@@ -229,10 +272,10 @@ static void write_examples(const hsc_command *command,
   hsc_bytes_deinit(&before);
 }
 
-void hsc_help_command(const hsc_command *command,
-                      const char *verb,
-                      const hsc_text_style *style,
-                      hsc_bytes *out) {
+void hsc_help_command_full(const hsc_command *command,
+                           const char *verb,
+                           const hsc_text_style *style,
+                           hsc_bytes *out) {
   hsc_bytes_append_text(out, "Usage: ");
   write_synopsis(command, verb, out);
   hsc_bytes_printf(out, "\n\n");
@@ -248,6 +291,107 @@ void hsc_help_command(const hsc_command *command,
   write_rows(command, verb, command->body->options, false, style, out);
   write_rows(command, verb, hsc_common_options, false, style, out);
   write_examples(command, verb, style, out);
+}
+
+// ---- one screen ---------------------------------------------------------------------------------
+
+// Rows of one line each; the common options are left to one line for all.
+static void write_short_rows(const hsc_command *command,
+                             const char *verb,
+                             bool positional,
+                             const hsc_text_style *style,
+                             hsc_bytes *out) {
+  enum { LEFT = 26 };
+  for (const hsc_option *it = command->body->options; it && it->kind != HSC_OPTION_KIND_END; it++) {
+    if (it->positional != positional || !hsc_option_has_verb(it, verb) ||
+        (verb && positional && it->kind == HSC_OPTION_KIND_CHOICE))
+      continue;
+    hsc_bytes left = {0};
+    hsc_bytes right = {0};
+    write_left_side(it, formats_of(it, command), &left);
+    write_right_side(it, verb, "", &right);
+    int used = hsc_text_width(hsc_bytes_text(&left), left.size);
+    int column = used > LEFT ? used + 4 : LEFT + 4;
+    hsc_bytes_printf(out, "  %-*s  ", LEFT, hsc_bytes_text(&left));
+    write_cut(hsc_bytes_text(&right), width_of(style) - column, style->unicode, out);
+    hsc_bytes_deinit(&left);
+    hsc_bytes_deinit(&right);
+  }
+}
+
+// "list: what it does." a line each, from the description; false when it says nothing of verbs.
+static bool write_verbs(const hsc_command *command, const hsc_text_style *style, hsc_bytes *out) {
+  const hsc_option *verbs = command->body->options;
+  bool any = false;
+  while (verbs && verbs->kind != HSC_OPTION_KIND_END &&
+         !(verbs->positional && verbs->kind == HSC_OPTION_KIND_CHOICE))
+    verbs++;
+  if (!verbs || verbs->kind == HSC_OPTION_KIND_END)
+    return false;
+  for (size_t i = 0; verbs->choices[i]; i++) {
+    const char *line = command->body->description;
+    while (line && !is_verbs_line(line, "", verbs->choices[i], ':'))
+      line = (line = strchr(line, '\n')) ? line + 1 : NULL;
+    if (!line)
+      continue;
+    if (!any)
+      hsc_bytes_printf(out, "\n%sVerbs%s\n", bold(style), plain(style));
+    any = true;
+    hsc_bytes_printf(out, "  %-12s  ", verbs->choices[i]);
+    write_cut(line + strlen(verbs->choices[i]) + 2, width_of(style) - 16, style->unicode, out);
+  }
+  if (any)
+    hsc_bytes_printf(out, "\nhloscope %s VERB --help: the options of a verb\n", command->name);
+  return any;
+}
+
+static void write_short(const hsc_command *command,
+                        const char *verb,
+                        const hsc_text_style *style,
+                        hsc_bytes *out) {
+  hsc_bytes_append_text(out, "Usage: ");
+  write_synopsis(command, verb, out);
+  hsc_bytes_append_text(out, "\n");
+  hsc_bytes description = {0};
+  if (verb && command->body->description)
+    write_description(command->body->description, verb, style, &description);
+  write_cut(description.size ? hsc_bytes_text(&description) : command->summary, width_of(style),
+            style->unicode, out);
+  hsc_bytes_deinit(&description);
+  if (verb || !write_verbs(command, style, out)) {
+    if (has_positionals(command))
+      hsc_bytes_printf(out, "\n%sArguments%s\n", bold(style), plain(style));
+    write_short_rows(command, verb, true, style, out);
+    hsc_bytes_printf(out, "\n%sOptions%s\n", bold(style), plain(style));
+    write_short_rows(command, verb, false, style, out);
+    hsc_bytes_append_text(out, "  --format, --color, -q, -h   as everywhere\n");
+  }
+  const char *example = command->body->examples;
+  if (!verb && example)
+    hsc_bytes_printf(out, "\nExample: %.*s\n", (int)strcspn(example, "\n"), example);
+  hsc_bytes_printf(out, "%shloscope help %s%s%s --all: all of it in full\n",
+                   !verb && example ? "" : "\n", command->name, verb ? " " : "", verb ? verb : "");
+}
+
+void hsc_help_command(const hsc_command *command,
+                      const char *verb,
+                      const hsc_text_style *style,
+                      hsc_bytes *out) {
+  enum { SCREEN_LINES = 40 };
+  hsc_bytes full = {0};
+  size_t lines = 0;
+  bool is_wide = false;
+  hsc_help_command_full(command, verb, style, &full);
+  for (const char *at = hsc_bytes_text(&full); *at; lines++) {
+    size_t size = strcspn(at, "\n");
+    is_wide |= hsc_text_width(at, size) > width_of(style);
+    at += size + (at[size] == '\n');
+  }
+  if (lines <= SCREEN_LINES && !is_wide)
+    hsc_bytes_append(out, full.data, full.size);
+  else
+    write_short(command, verb, style, out);
+  hsc_bytes_deinit(&full);
 }
 
 static void write_markdown_rows(const hsc_command *command,
