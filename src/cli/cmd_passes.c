@@ -143,11 +143,8 @@ static const hsc_option options[] = {
         "changed",
         "list: only runs that changed the program; ablate: only passes whose absence did",
         .verbs = "list,ablate"),
-    HSC_OPTION_FLAG(passes_args,
-                    all,
-                    "all|a",
-                    "every row, not the first screen",
-                    .verbs = "list,time"),
+    HSC_OPTION_FLAG(
+        passes_args, all, "all|a", "every row, not the first screen", .verbs = "list,time"),
     HSC_OPTION_INT(passes_args,
                    placebos,
                    "placebos",

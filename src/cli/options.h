@@ -160,11 +160,7 @@ typedef struct hsc_option {
    .help = text}
 // The row --inputs of every command that makes inputs; `field` is a const char *.
 #define HSC_OPTION_INPUTS(type, field) \
-  HSC_OPTION_STRING(type, \
-                    field, \
-                    "inputs", \
-                    "FILE", \
-                    NULL, \
+  HSC_OPTION_STRING(type, field, "inputs", "FILE", NULL, \
                     "a .npz or .npy file of NumPy with the inputs, by their names or in their " \
                     "order; inputs that it does not name are made from the seed")
 #define HSC_OPTION_END {.kind = HSC_OPTION_KIND_END}
