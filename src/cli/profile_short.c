@@ -33,13 +33,18 @@ static void say_operators(const hsc_table *all, hsc_bytes *out) {
   hsc_bytes_printf(out, ".\n");
 }
 
+// Of the time from step to step; above it the device is said to wait.
+static const double WAITS_BETWEEN = 0.05;
+
 static int by_value(const void *a, const void *b) {
   double x = *(const double *)a;
   double y = *(const double *)b;
   return (x > y) - (x < y);
 }
 
-// "A step takes 4.1 ms (median of 20): 81 % compute, 12 % idle."
+// "A step takes 4.1 ms (median of 20): 98 % compute, 2 % host." The time is from one start to the
+// next; where the device waits in between, the sentence says so and not that the step takes it:
+// "A step begins every 4.1 ms (median of 20): 81 % compute, 19 % idle."
 static hsc_status *say_steps(const hsc_table *steps, hsc_arena *arena, hsc_bytes *out) {
   static const char *const parts[] = {"compute", "collective", "transfer",
                                       "compile", "host",       "idle"};
@@ -48,20 +53,24 @@ static hsc_status *say_steps(const hsc_table *steps, hsc_arena *arena, hsc_bytes
   if (!times)
     return hsc_arena_status(arena);
   double whole = 0;
+  double idle = 0;
   size_t count = 0;
   for (size_t i = 0; i < rows; i++) {
     double time = hsc_cli_number(steps, i, "time");
+    double waited = hsc_cli_number(steps, i, "idle");
     if (!(time > 0))
       continue;
     times[count++] = time;
     whole += time;
+    idle += isnan(waited) ? 0 : waited;
   }
   if (!count)
     return NULL;
   qsort(times, count, sizeof *times, by_value);
   char median[32];
   hsc_format_quantity((times[(count - 1) / 2] + times[count / 2]) / 2, "ns", false, median);
-  hsc_bytes_printf(out, "A step takes %s (median of %zu)", median, count);
+  hsc_bytes_printf(out, "A step %s %s (median of %zu)",
+                   idle > whole * WAITS_BETWEEN ? "begins every" : "takes", median, count);
   const char *between = ": ";
   for (size_t p = 0; p < HSC_COUNT_OF(parts); p++) {
     double sum = 0;
