@@ -5,12 +5,11 @@
 // program has several, else replicas. A collective without a channel in a program of several
 // partitions is between replicas, of which there is one: it is the identity. Results are the same
 // on every member: all reduce in the order of the group.
-#include <stdlib.h>
-
+#include "cpu/core/communicator.h"
 #include "cpu/kernels/move/convert.h"
 #include "cpu/thunks/kernels.h"
 #include "cpu/thunks/lower.h"
-#include "cpu/core/communicator.h"
+#include "hlo/ir/groups.h"
 
 typedef struct operand_plan {
   int32_t type;  // hsc_type
@@ -46,135 +45,91 @@ static hsc_status *refuse(const hsc_instr *instr, const char *what) {
                  hsc_op_text(instr->op), what);
 }
 
-static bool is_number(const char *p) {
-  return *p >= '0' && *p <= '9';
+// A rank's entry: group, position in it, members, who they are.
+static int32_t *entry_of(int32_t *table, int rank_count, int64_t rank) {
+  return table + (size_t)(3 + rank_count) * (size_t)rank;
 }
 
-// "{{0,1},{2,3}}" and "[2,4]<=[8]" and "[4,2]<=[2,4]T(1,0)"; NULL and "{}" are everybody in one
-// group. Fills the table of ranks.
+static hsc_status *check_ids(const hsc_instr *instr, const hsc_groups *groups, int rank_count) {
+  for (int64_t i = 0; i < groups->id_count; i++)
+    if (groups->ids[i] >= rank_count)
+      return HSC_ERR(INVALID_ARGUMENT, "%s: device %lld in its groups: there are %d devices",
+                     hsc_op_text(instr->op), (long long)groups->ids[i], rank_count);
+  return NULL;
+}
+
+static hsc_status *fill_group(const hsc_instr *instr,
+                              const hsc_groups *groups,
+                              int64_t group,
+                              int rank_count,
+                              int32_t *table) {
+  const int64_t *members = groups->ids + groups->first[group];
+  int64_t size = groups->first[group + 1] - groups->first[group];
+  for (int64_t i = 0; i < size; i++) {
+    int32_t *entry = entry_of(table, rank_count, members[i]);
+    if (entry[2])
+      return HSC_ERR(INVALID_ARGUMENT, "%s: device %lld is in two groups", hsc_op_text(instr->op),
+                     (long long)members[i]);
+    entry[0] = (int32_t)group;
+    entry[1] = (int32_t)i;
+    entry[2] = (int32_t)size;
+    for (int64_t k = 0; k < size; k++)
+      entry[3 + k] = (int32_t)members[k];
+  }
+  return NULL;
+}
+
+// Fills the table of ranks; each must be in one group.
 static hsc_status *read_groups(const hsc_instr *instr,
-                               const char *text,
+                               hsc_arena *arena,
                                int rank_count,
                                int32_t *table) {
-  size_t stride = (size_t)(3 + rank_count);
-  int *order = hsc_alloc(sizeof(int) * (size_t)rank_count * 2);
-  if (!order)
-    return hsc_status_out_of_memory();
-  int *group_of = order + rank_count;
-  int listed = 0;
-  int group = 0;
-  hsc_status *status = NULL;
-  if (text && text[0] == '[') {  // iota: reshape, transpose, reshape
-    char *p;
-    long groups = strtol(text + 1, &p, 10);
-    long size = *p == ',' ? strtol(p + 1, &p, 10) : 1;
-    long dims[8], strides[8], permutation[8];
-    int rank = 0;
-    int permuted = 0;
-    if (strncmp(p, "]<=[", 4) || groups * size != rank_count)
-      status = refuse(instr, "this form of replica_groups");
-    for (p += status ? 0 : 4; !status && is_number(p) && rank < 8; p += *p == ',')
-      dims[rank++] = strtol(p, &p, 10);
-    if (!status && !strncmp(p, "]T(", 3))
-      for (p += 3; is_number(p) && permuted < 8; p += *p == ',')
-        permutation[permuted++] = strtol(p, &p, 10);
-    long total = 1;
-    for (int d = rank - 1; d >= 0; d--) {
-      strides[d] = total;
-      total *= dims[d];
-    }
-    if (!status && (total != rank_count || (permuted && permuted != rank)))
-      status = refuse(instr, "this form of replica_groups");
-    for (int i = 0; !status && i < rank_count; i++) {
-      long left = i;
-      long value = 0;
-      for (int d = rank - 1; d >= 0; d--) {
-        long source = permuted ? permutation[d] : d;
-        if (source < 0 || source >= rank)
-          status = refuse(instr, "this form of replica_groups");
-        if (status)
-          break;
-        value += left % dims[source] * strides[source];
-        left /= dims[source];
-      }
-      order[listed] = (int)value;
-      group_of[listed++] = (int)(i / size);
-    }
-  } else {
-    int depth = 0;
-    for (const char *p = text; p && *p && !status;) {
-      if (*p == '{')
-        depth++;
-      if (*p == '}' && depth-- == 2)
-        group++;
-      if (!is_number(p)) {
-        p++;
-        continue;
-      }
-      char *end;
-      long value = strtol(p, &end, 10);
-      if (value >= rank_count || listed == rank_count)
-        status = HSC_ERR(INVALID_ARGUMENT, "%s: replica_groups %s: there are %d devices",
-                         hsc_op_text(instr->op), text, rank_count);
-      if (!status) {
-        order[listed] = (int)value;
-        group_of[listed++] = group;
-      }
-      p = end;
-    }
-    if (!status && listed == 0)
-      for (; listed < rank_count; listed++) {
-        order[listed] = listed;
-        group_of[listed] = 0;
-      }
+  hsc_groups groups;
+  HSC_TRY(hsc_groups_parse(arena, instr->attr.collective.replica_groups, &groups));
+  HSC_TRY(check_ids(instr, &groups, rank_count));
+  if (groups.id_count > rank_count)
+    return HSC_ERR(INVALID_ARGUMENT, "%s: %lld devices in its groups: there are %d",
+                   hsc_op_text(instr->op), (long long)groups.id_count, rank_count);
+  if (!groups.id_count) {
+    int64_t *everybody = HSC_NEW_ARRAY(arena, int64_t, rank_count);
+    int64_t *first = HSC_NEW_ARRAY(arena, int64_t, 2);
+    HSC_TRY(hsc_arena_status(arena));
+    for (int r = 0; r < rank_count; r++)
+      everybody[r] = r;
+    first[0] = 0;
+    first[1] = rank_count;
+    groups = (hsc_groups){.count = 1, .id_count = rank_count, .ids = everybody, .first = first};
   }
   for (int r = 0; r < rank_count; r++)
-    table[stride * (size_t)r + 2] = 0;
-  for (int i = 0; !status && i < listed; i++) {
-    int32_t *entry = table + stride * (size_t)order[i];
-    if (entry[2])
-      status = HSC_ERR(INVALID_ARGUMENT, "%s: device %d is in two groups", hsc_op_text(instr->op),
-                       order[i]);
-    entry[0] = group_of[i];
-    for (int k = 0; k < listed; k++) {
-      if (group_of[k] != group_of[i])
-        continue;
-      if (k == i)
-        entry[1] = entry[2];
-      entry[3 + entry[2]++] = order[k];
-    }
-  }
-  for (int r = 0; !status && r < rank_count; r++)
-    if (!table[stride * (size_t)r + 2])
-      status = HSC_ERR(INVALID_ARGUMENT, "%s: device %d is in no group", hsc_op_text(instr->op), r);
-  hsc_free(order);
-  return status;
+    entry_of(table, rank_count, r)[2] = 0;
+  for (int64_t g = 0; g < groups.count; g++)
+    HSC_TRY(fill_group(instr, &groups, g, rank_count, table));
+  for (int r = 0; r < rank_count; r++)
+    if (!entry_of(table, rank_count, r)[2])
+      return HSC_ERR(INVALID_ARGUMENT, "%s: device %d is in no group", hsc_op_text(instr->op), r);
+  return NULL;
 }
 
 // "{{0,1},{1,2}}": who sends to each rank.
 static hsc_status *read_pairs(const hsc_instr *instr,
-                              const char *text,
+                              hsc_arena *arena,
                               int rank_count,
                               int32_t *table) {
-  size_t stride = (size_t)(3 + rank_count);
+  hsc_groups pairs;
+  HSC_TRY(hsc_groups_parse(arena, instr->attr.collective.pairs, &pairs));
+  HSC_TRY(check_ids(instr, &pairs, rank_count));
   for (int r = 0; r < rank_count; r++)
-    table[stride * (size_t)r] = -1;
-  for (const char *p = text; p && *p;) {
-    if (!is_number(p)) {
-      p++;
-      continue;
-    }
-    char *end;
-    long source = strtol(p, &end, 10);
-    long target = *end == ',' ? strtol(end + 1, &end, 10) : -1;
-    if (source >= rank_count || target < 0 || target >= rank_count ||
-        table[stride * (size_t)target] >= 0)
-      return HSC_ERR(
-          INVALID_ARGUMENT,
-          "%s: source_target_pairs %s: there are %d devices, and each is a target once at most",
-          hsc_op_text(instr->op), text, rank_count);
-    table[stride * (size_t)target] = (int32_t)source;
-    p = end;
+    entry_of(table, rank_count, r)[0] = -1;
+  for (int64_t i = 0; i < pairs.count; i++) {
+    const int64_t *pair = pairs.ids + pairs.first[i];
+    bool is_pair = pairs.first[i + 1] - pairs.first[i] == 2;
+    int32_t *target = is_pair ? entry_of(table, rank_count, pair[1]) : NULL;
+    if (!target || target[0] >= 0)
+      return HSC_ERR(INVALID_ARGUMENT,
+                     "%s: source_target_pairs %s: pairs are needed, and each device is a target "
+                     "once at most",
+                     hsc_op_text(instr->op), instr->attr.collective.pairs);
+    target[0] = (int32_t)pair[0];
   }
   return NULL;
 }
@@ -280,9 +235,9 @@ hsc_status *hsc__cpu_choose_collective(hsc_cpu_compiler *compiler,
     if (instr->op == HSC_OP_COLLECTIVE_PERMUTE) {
       if (between_replicas)
         return refuse(instr, "between replicas of a program of several partitions");
-      HSC_TRY(read_pairs(instr, instr->attr.collective.pairs, ranks, table));
+      HSC_TRY(read_pairs(instr, compiler->arena, ranks, table));
     } else if (!between_replicas) {
-      HSC_TRY(read_groups(instr, instr->attr.collective.replica_groups, ranks, table));
+      HSC_TRY(read_groups(instr, compiler->arena, ranks, table));
     }
   }
   choice->payload = c;

@@ -5,6 +5,7 @@
 
 #include "formats/hlo_proto/hlo_proto_internal.h"
 #include "formats/stablehlo/stablehlo_internal.h"
+#include "hlo/ir/groups.h"
 
 typedef hsc__export_op frame;
 
@@ -521,94 +522,30 @@ static hsc_status *export_scatter(frame *f) {
 
 // ---- collectives --------------------------------------------------------------------------------
 
-enum { MAX_DEVICES = 1 << 16 };
-
-// [2,4]<=[4,2]T(1,0): the numbers 0, 1, ... in the shape on the right, transposed, in the shape on
-// the left.
-static bool iota_groups(hsc__scan *scan, int64_t *values, int64_t *rows, int64_t *columns) {
-  int64_t shape[2];
-  int64_t source[HSC_MAX_RANK];
-  int64_t permutation[HSC_MAX_RANK];
-  int64_t index[HSC_MAX_RANK] = {0};
-  int rank = 0;
-  int count = 0;
-  if (!hsc__scan_ints(scan, '[', ']', shape, 2, &count) || count != 2 ||
-      !hsc__scan_word(scan, "<=") || !hsc__scan_ints(scan, '[', ']', source, HSC_MAX_RANK, &rank))
-    return false;
-  for (int i = 0; i < rank; i++)
-    permutation[i] = i;
-  if (hsc__scan_char(scan, 'T')) {
-    int permuted;
-    if (!hsc__scan_ints(scan, '(', ')', permutation, HSC_MAX_RANK, &permuted) || permuted != rank)
-      return false;
-  }
-  int64_t total = 1;
-  int64_t strides[HSC_MAX_RANK];
-  for (int i = rank - 1; i >= 0; i--) {
-    strides[i] = total;
-    if (source[i] < 1 || permutation[i] < 0 || permutation[i] >= rank ||
-        (total *= source[i]) > MAX_DEVICES)
-      return false;
-  }
-  if (shape[0] < 1 || shape[1] < 1 || shape[0] > MAX_DEVICES || shape[0] * shape[1] != total)
-    return false;
-  for (int64_t n = 0; n < total; n++) {
-    values[n] = 0;
-    for (int i = 0; i < rank; i++)
-      values[n] += index[i] * strides[permutation[i]];
-    for (int i = rank - 1; i >= 0 && ++index[i] == source[permutation[i]]; i--)
-      index[i] = 0;
-  }
-  *rows = shape[0];
-  *columns = shape[1];
-  return true;
-}
-
 // {{0,1},{2,3}} as a tensor whose shorter rows end with -1.
 static hsc_status *put_groups(frame *f, const char *name, const char *text, int64_t empty_columns) {
-  int64_t rows = 0;
-  int64_t columns = 0;
-  int64_t *values = NULL;
-  int64_t row[1024];
-  int sizes[1024], count;
-  hsc__scan scan = hsc__scan_of(hsc_view_of(text ? text : "{}"));
-  // Each number of a list takes a character; what "[2,2]<=[4]" makes is bounded.
-  values = HSC_NEW_ARRAY(f->x->arena, int64_t,
-                         hsc__scan_peek(&scan, '[') ? MAX_DEVICES : strlen(text ? text : "{}"));
-  HSC_TRY(hsc_arena_status(f->x->arena));
-  if (hsc__scan_peek(&scan, '[')) {
-    if (!iota_groups(&scan, values, &rows, &columns))
-      return REFUSE(f, "%s: its %s is not a list of groups", hsc_op_text(f->instr->op), name);
-  } else {
-    int64_t total = 0;
-    bool ok = hsc__scan_char(&scan, '{');
-    while (ok && !hsc__scan_char(&scan, '}')) {
-      ok = rows < (int64_t)HSC_COUNT_OF(sizes) &&
-           hsc__scan_ints(&scan, '{', '}', row, HSC_COUNT_OF(row), &count);
-      if (!ok)
-        break;
-      memcpy(values + total, row, (size_t)count * sizeof *row);
-      total += count;
-      sizes[rows++] = count;
-      if (count > columns)
-        columns = count;
-      hsc__scan_char(&scan, ',');
-    }
-    if (!ok || rows * columns > MAX_DEVICES)
-      return REFUSE(f, "%s: its %s is not a list of groups of numbers", hsc_op_text(f->instr->op),
-                    name);
-    int64_t *square = HSC_NEW_ARRAY(f->x->arena, int64_t, rows *columns + 1);
-    int64_t from = 0;
-    if (!square)
-      return hsc_status_out_of_memory();
-    for (int64_t r = 0; r < rows; r++)
-      for (int64_t c = 0; c < columns; c++)
-        square[r * columns + c] = c < sizes[r] ? values[from++] : -1;
-    values = square;
+  hsc_groups groups;
+  hsc_status *status = hsc_groups_parse(f->x->arena, text, &groups);
+  if (status) {
+    hsc_status_free(status);
+    return REFUSE(f, "%s: its %s is not a list of groups of numbers", hsc_op_text(f->instr->op),
+                  name);
   }
-  if (rows == 0)
-    columns = empty_columns;
-  put(f, name, hsc__export_ints(f->x, HSC_TYPE_S64, 2, (int64_t[]){rows, columns}, values));
+  int64_t columns = groups.count ? 0 : empty_columns;
+  for (int64_t g = 0; g < groups.count; g++)
+    if (groups.first[g + 1] - groups.first[g] > columns)
+      columns = groups.first[g + 1] - groups.first[g];
+  if (groups.count * columns > HSC_MAX_GROUP_IDS)
+    return REFUSE(f, "%s: its %s has too many groups of different size", hsc_op_text(f->instr->op),
+                  name);
+  int64_t *values = HSC_NEW_ARRAY(f->x->arena, int64_t, groups.count *columns + 1);
+  HSC_TRY(hsc_arena_status(f->x->arena));
+  for (int64_t g = 0; g < groups.count; g++)
+    for (int64_t c = 0; c < columns; c++) {
+      int64_t at = groups.first[g] + c;
+      values[g * columns + c] = at < groups.first[g + 1] ? groups.ids[at] : -1;
+    }
+  put(f, name, hsc__export_ints(f->x, HSC_TYPE_S64, 2, (int64_t[]){groups.count, columns}, values));
   return NULL;
 }
 

@@ -1,35 +1,14 @@
 // eval_collective.c - collectives with one participant: every one of them is the identity (or
 // zeros, for a permute that sends nothing here).
-#include <stdlib.h>
-
 #include "hlo/eval/eval_internal.h"
+#include "hlo/ir/groups.h"
 
 int64_t hsc_collective_group_size(const hsc_instr *instr) {
   const hsc_module *module = instr->parent ? instr->parent->module : NULL;
   int64_t everybody = module ? (int64_t)(module->replica_count > 1 ? module->replica_count : 1) *
                                    (module->num_partitions > 1 ? module->num_partitions : 1)
                              : 1;
-  const char *text = instr->attr.collective.replica_groups;
-  if (!text)
-    return everybody;
-  if (text[0] == '[') {
-    const char *comma = strchr(text, ',');
-    return comma ? strtoll(comma + 1, NULL, 10) : 1;
-  }
-  int64_t largest = 0;
-  int64_t size = 0;
-  int depth = 0;
-  for (const char *p = text; *p; p++) {
-    if (*p == '{') {
-      depth++;
-      size = p[1] == '}' ? 0 : 1;
-    } else if (*p == '}') {
-      if (depth-- == 2 && size > largest)
-        largest = size;
-    } else if (*p == ',' && depth == 2) {
-      size++;
-    }
-  }
+  int64_t largest = hsc_groups_largest(instr->attr.collective.replica_groups);
   return largest ? largest : everybody;
 }
 

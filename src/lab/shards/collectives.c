@@ -4,11 +4,11 @@
 // The module is one partition's, as the compiler leaves it. Loops multiply, both branches of a
 // conditional count, what fusions and wrapped computations hold counts where they stand. A
 // collective that a compiler cuts into a start and a done is one.
-#include <stdlib.h>
-
 #include "lab/shards/collectives.h"
 
-enum { DEEPEST = 64, MOST_AXES = 16, MOST_MEMBERS = 65536, LOOK_BACK = 24 };
+#include "hlo/ir/groups.h"
+
+enum { DEEPEST = 64, LOOK_BACK = 24 };
 
 typedef struct finder {
   hsc_arena *arena;
@@ -103,87 +103,21 @@ static double ring_bytes(const hsc_collective *c) {
 
 // ---- groups and axes ----------------------------------------------------------------------------
 
-static const char *numbers(const char *at, int64_t *out, int *count, int most) {
-  while (*at && *at != ']' && *at != ')' && *at != '}') {
-    char *end;
-    long long value = strtoll(at, &end, 10);
-    if (end == at) {
-      at++;
-      continue;
-    }
-    if (*count < most)
-      out[(*count)++] = value;
-    at = end;
+// Which axes of the mesh two devices of a group differ in: bits.
+static unsigned axes_between(const finder *f, int64_t a, int64_t b) {
+  const hsc_program_spread *s = f->spread;
+  unsigned varies = 0;
+  a = f->place_of[a];
+  b = f->place_of[b];
+  for (int k = s->axis_count - 1; k >= 0; k--) {
+    if (a % s->axis_sizes[k] != b % s->axis_sizes[k])
+      varies |= 1u << k;
+    a /= s->axis_sizes[k];
+    b /= s->axis_sizes[k];
   }
-  return at;
+  return varies;
 }
 
-// "[2,4]<=[2,2,2]T(1,0,2)": ids 0.. in the given shape, transposed, then cut in rows.
-static int64_t iota_id(const int64_t *dims, const int64_t *order, int rank, int64_t number) {
-  int64_t at[MOST_AXES];
-  int64_t index[MOST_AXES];
-  for (int i = rank - 1; i >= 0; i--) {
-    int64_t size = dims[order[i]];
-    index[i] = size > 0 ? number % size : 0;
-    number = size > 0 ? number / size : 0;
-  }
-  for (int i = 0; i < rank; i++)
-    at[order[i]] = index[i];
-  int64_t id = 0;
-  for (int i = 0; i < rank; i++)
-    id = id * dims[i] + at[i];
-  return id;
-}
-
-static int iota_group(const char *text, int64_t *members, int most) {
-  int64_t shape[2];
-  int64_t dims[MOST_AXES];
-  int64_t order[MOST_AXES];
-  int shape_count = 0;
-  int rank = 0;
-  int order_count = 0;
-  const char *at = numbers(text + 1, shape, &shape_count, 2);
-  const char *from = strstr(at, "<=[");
-  if (shape_count != 2 || !from)
-    return 0;
-  at = numbers(from + 3, dims, &rank, MOST_AXES);
-  if (*at == ']' && at[1] == 'T')
-    numbers(at + 2 + (at[2] == '('), order, &order_count, MOST_AXES);
-  for (int i = order_count; i < rank; i++)
-    order[i] = i;
-  for (int i = 0; i < rank; i++)
-    if (order[i] < 0 || order[i] >= rank)
-      return 0;
-  int count = 0;
-  for (int64_t i = 0; i < shape[1] && count < most; i++)
-    members[count++] = iota_id(dims, order, rank, i);
-  return count;
-}
-
-// The members of the first group; pairs of a permute count as a group of all they name.
-static int first_group(const hsc_instr *instr, int64_t everybody, int64_t *members, int most) {
-  const char *text = instr->attr.collective.replica_groups;
-  int count = 0;
-  if (instr->attr.collective.pairs) {
-    const char *first = strchr(instr->attr.collective.pairs + 1, '{');
-    for (const char *at = first; at && *at && count < 2;)
-      at = numbers(at + 1, members, &count, 2);
-    return count;
-  }
-  if (text && text[0] == '[')
-    return iota_group(text, members, most);
-  const char *open = text && text[0] == '{' ? strchr(text + 1, '{') : NULL;
-  if (open) {
-    numbers(open + 1, members, &count, most);
-    return count;
-  }
-  for (int64_t i = 0; i < everybody && count < most; i++)
-    members[count++] = i;
-  return count;
-}
-
-// In how many pairs and along which axes a permute sends: all pairs are looked at, for a ring along
-// one axis has pairs that a first pair does not tell apart from another axis.
 static const char *axes_text(finder *f, unsigned varies) {
   const hsc_program_spread *s = f->spread;
   const char *text = NULL;
@@ -197,25 +131,29 @@ static const char *axes_text(finder *f, unsigned varies) {
   return text;
 }
 
+// The axes that a collective goes along: those in which the devices of its first group differ, for
+// its groups are alike; of a permute those of any pair, for a ring's pairs are not.
 static const char *axes_of(finder *f, const hsc_instr *instr) {
   const hsc_program_spread *s = f->spread;
-  int64_t *members = f->place_of ? HSC_NEW_ARRAY(f->arena, int64_t, MOST_MEMBERS) : NULL;
-  unsigned varies = 0;
-  int count = members ? first_group(instr, s->partition_count, members, MOST_MEMBERS) : 0;
-  for (int m = 1; m < count; m++) {
-    int64_t a = members[0];
-    int64_t b = members[m];
-    if (a < 0 || b < 0 || a >= s->partition_count || b >= s->partition_count)
-      return NULL;
-    a = f->place_of[a];
-    b = f->place_of[b];
-    for (int k = s->axis_count - 1; k >= 0; k--) {
-      if (a % s->axis_sizes[k] != b % s->axis_sizes[k])
-        varies |= 1u << k;
-      a /= s->axis_sizes[k];
-      b /= s->axis_sizes[k];
-    }
+  const char *pairs = instr->attr.collective.pairs;
+  hsc_groups groups;
+  if (!f->place_of)
+    return axes_text(f, 0);
+  hsc_status *status =
+      hsc_groups_parse(f->arena, pairs ? pairs : instr->attr.collective.replica_groups, &groups);
+  if (status) {
+    hsc_status_free(status);
+    return NULL;
   }
+  for (int64_t i = 0; i < groups.id_count; i++)
+    if (groups.ids[i] >= s->partition_count)
+      return NULL;
+  unsigned varies = 0;
+  for (int k = 0; k < s->axis_count && !groups.count; k++)
+    varies |= s->axis_sizes[k] > 1 ? 1u << k : 0;
+  for (int64_t g = 0; g < (pairs ? groups.count : 1); g++)
+    for (int64_t i = groups.first[g] + 1; i < groups.first[g + 1]; i++)
+      varies |= axes_between(f, groups.ids[groups.first[g]], groups.ids[i]);
   return axes_text(f, varies);
 }
 
