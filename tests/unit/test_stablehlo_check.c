@@ -9,6 +9,21 @@
   "> \n stablehlo.return %s : tensor<" type ">})"
 #define GROUPS(groups, type) "{replica_groups = dense<" groups "> : tensor<" type ">}"
 
+// lhs [2,6,3] has batch 0 and contracting 2, rhs [2,4,3,5] has batch 0 and contracting 2.
+#define RAGGED(ragged, group, rhs, sizes) \
+  "%0 = \"stablehlo.ragged_dot\"(%l, %r, %s) {ragged_dot_dimension_numbers = " \
+  "#stablehlo.ragged_dot<" \
+  "lhs_batching_dimensions = [0], rhs_batching_dimensions = [0], lhs_contracting_dimensions = " \
+  "[2], " \
+  "rhs_contracting_dimensions = [2], lhs_ragged_dimensions = [" ragged \
+  "], rhs_group_dimensions = " \
+  "[" group "]>} : (tensor<2x6x3xf32>, tensor<" rhs "xf32>, tensor<" sizes \
+  "xi64>) -> tensor<2x6x5xf32>"
+#define RAGGED_ARGUMENTS(rhs, sizes) \
+  "%l: tensor<2x6x3xf32>, %r: tensor<" rhs "xf32>, %s: tensor<" sizes "xi64>"
+#define RAGGED_CASE(ragged, group, rhs, sizes, message) \
+  {RAGGED_ARGUMENTS(rhs, sizes), RAGGED(ragged, group, rhs, sizes), message}
+
 static const struct {
   const char *arguments, *text, *message;  // message NULL = good
 } cases[] = {
@@ -104,6 +119,20 @@ static const struct {
      "channel_handle = #stablehlo.channel_handle<handle = 1, type = 0>} : (tensor<16x8xf32>) -> "
      "tensor<16x16xf32>",
      "list the replicas"},
+    RAGGED_CASE("1", "1", "2x4x3x5", "4", NULL),
+    RAGGED_CASE("1", "1", "2x4x3x5", "2x4", NULL),
+    RAGGED_CASE("1, 0", "1", "2x4x3x5", "4", "2 ragged dimensions"),
+    RAGGED_CASE("3", "1", "2x4x3x5", "4", "ragged dimension 3 is none of lhs"),
+    RAGGED_CASE("1", "", "2x3x3x5", "4", "0 group dimensions; one of rhs is needed"),
+    RAGGED_CASE("2", "1", "2x4x3x5", "4", "rhs has none when a batch or contracting"),
+    RAGGED_CASE("0", "1", "2x4x3x5", "4", "rhs has none when a batch or contracting"),
+    RAGGED_CASE("1", "4", "2x4x3x5", "4", "group dimension 4 is none of rhs"),
+    RAGGED_CASE("1", "0", "2x4x3x5", "2", "a group and a batch dimension"),
+    RAGGED_CASE("1", "2", "2x4x3x5", "3", "a group and a contracting dimension"),
+    RAGGED_CASE("1", "1", "2x4x7x5", "4", "lhs[2]=3, rhs[2]=7"),
+    RAGGED_CASE("1", "1", "2x4x3x5", "5", "rhs has 4 groups, the group sizes 5"),
+    RAGGED_CASE("1", "1", "2x4x3x5", "2x2x4", "group sizes are of rank 3; 1 or 2"),
+    RAGGED_CASE("1", "1", "2x4x3x5", "3x4", "dimension 0 of its group sizes is not that of lhs[0]"),
 };
 
 static void what_stablehlo_refuses_is_refused_by_reason(void **state) {

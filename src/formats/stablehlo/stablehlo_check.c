@@ -568,90 +568,6 @@ static hsc_status *check_broadcast(const hsc__importer *im, const hsc__mlir_op *
   return NULL;
 }
 
-// In which of three ways it groups: along a dimension of lhs alone, a contracting one, or one of
-// the batch.
-static hsc_status *check_ragged_dot(const hsc__importer *im, const hsc__mlir_op *op) {
-  hsc_dims lhs_batch, rhs_batch, lhs_contracting, rhs_contracting, ragged, group;
-  HSC_TRY(hsc__import_dims(im, op, "lhs_batching_dimensions", &lhs_batch));
-  HSC_TRY(hsc__import_dims(im, op, "rhs_batching_dimensions", &rhs_batch));
-  HSC_TRY(hsc__import_dims(im, op, "lhs_contracting_dimensions", &lhs_contracting));
-  HSC_TRY(hsc__import_dims(im, op, "rhs_contracting_dimensions", &rhs_contracting));
-  HSC_TRY(hsc__import_dims(im, op, "lhs_ragged_dimensions", &ragged));
-  HSC_TRY(hsc__import_dims(im, op, "rhs_group_dimensions", &group));
-  for (int i = 0; i < 3; i++)
-    if (op->operand_count != 3 || op->operands[i]->type->kind != HSC_MLIR_TENSOR ||
-        op->operands[i]->type->shape.dynamic)
-      return NULL;
-  const hsc_shape *lhs = &op->operands[0]->type->shape;
-  const hsc_shape *rhs = &op->operands[1]->type->shape;
-  const hsc_shape *sizes = &op->operands[2]->type->shape;
-  if (ragged.count != 1)
-    BAD("it has %d ragged dimensions; one is needed", ragged.count);
-  if (ragged.v[0] < 0 || ragged.v[0] >= lhs->rank)
-    BAD("its ragged dimension %lld is none of lhs", (long long)ragged.v[0]);
-  bool in_batch = false;
-  bool contracting = false;
-  for (int i = 0; i < lhs_batch.count; i++)
-    in_batch |= lhs_batch.v[i] == ragged.v[0];
-  for (int i = 0; i < lhs_contracting.count; i++)
-    contracting |= lhs_contracting.v[i] == ragged.v[0];
-  if (group.count != (in_batch || contracting ? 0 : 1))
-    BAD("it has %d group dimensions; %s", group.count,
-        in_batch || contracting ? "rhs has none when a batch or contracting dimension is ragged"
-                                : "one of rhs is needed");
-  for (int i = 0; i < group.count; i++) {
-    if (group.v[i] < 0 || group.v[i] >= rhs->rank)
-      BAD("its group dimension %lld is none of rhs", (long long)group.v[i]);
-    for (int k = 0; k < rhs_batch.count; k++)
-      if (rhs_batch.v[k] == group.v[i])
-        BAD("dimension %lld of rhs is a group and a batch dimension", (long long)group.v[i]);
-    for (int k = 0; k < rhs_contracting.count; k++)
-      if (rhs_contracting.v[k] == group.v[i])
-        BAD("dimension %lld of rhs is a group and a contracting dimension", (long long)group.v[i]);
-  }
-  for (int i = 0; i < lhs_contracting.count && i < rhs_contracting.count; i++) {
-    int64_t l = lhs_contracting.v[i];
-    int64_t r = rhs_contracting.v[i];
-    if (l >= 0 && l < lhs->rank && r >= 0 && r < rhs->rank && lhs->dims[l] != rhs->dims[r])
-      BAD("its contracting dimensions differ: lhs[%lld]=%lld, rhs[%lld]=%lld", (long long)l,
-          (long long)lhs->dims[l], (long long)r, (long long)rhs->dims[r]);
-  }
-  // Sizes of groups: for all, or for each place along the dimensions of lhs that come before the
-  // ragged one: batch, then the others of its kind.
-  if (sizes->rank < 1)
-    BAD("its group sizes are a scalar");
-  if (group.count && rhs->dims[group.v[0]] != sizes->dims[sizes->rank - 1])
-    BAD("rhs has %lld groups, the group sizes %lld", (long long)rhs->dims[group.v[0]],
-        (long long)sizes->dims[sizes->rank - 1]);
-  if (sizes->rank == 1)
-    return NULL;
-  int64_t lead[HSC_MAX_RANK];
-  int count = 0;
-  const hsc_dims *before = in_batch ? &lhs_batch : &lhs_contracting;
-  if (!in_batch)
-    for (int i = 0; i < lhs_batch.count && count < HSC_MAX_RANK; i++)
-      lead[count++] = lhs_batch.v[i];
-  if (in_batch || contracting)
-    for (int i = 0; i < before->count && before->v[i] != ragged.v[0] && count < HSC_MAX_RANK; i++)
-      lead[count++] = before->v[i];
-  else
-    for (int d = 0; d < ragged.v[0] && count < HSC_MAX_RANK; d++) {
-      bool other = true;
-      for (int i = 0; i < lhs_batch.count; i++)
-        other &= lhs_batch.v[i] != d;
-      for (int i = 0; i < lhs_contracting.count; i++)
-        other &= lhs_contracting.v[i] != d;
-      if (other)
-        lead[count++] = d;
-    }
-  if (sizes->rank != count + 1)
-    BAD("its group sizes are of rank %d; 1 or %d is needed", sizes->rank, count + 1);
-  for (int i = 0; i < count; i++)
-    if (lead[i] < 0 || lead[i] >= lhs->rank || sizes->dims[i] != lhs->dims[lead[i]])
-      BAD("dimension %d of its group sizes is not that of lhs[%lld]", i, (long long)lead[i]);
-  return NULL;
-}
-
 static hsc_status *check_constant_like(const hsc__importer *im, const hsc__mlir_op *op) {
   const hsc__mlir_attr *value = hsc__mlir_attr_get(op, "value");
   if (!value || !value->type || op->result_count != 1 ||
@@ -699,7 +615,7 @@ static const struct {
     {"log", check_accuracy},
     {"log_plus_one", check_accuracy},
     {"logistic", check_accuracy},
-    {"ragged_dot", check_ragged_dot},
+    {"ragged_dot", hsc__import_check_ragged_dot},
     {"recv", check_recv},
     {"reduce", check_reduce},
     {"reduce_scatter", check_reduce_scatter},

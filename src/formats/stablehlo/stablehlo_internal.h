@@ -73,6 +73,9 @@ int hsc__import_check_of(const char *name);
 HSC_MUST_USE hsc_status *hsc__import_check(const hsc__importer *im,
                                            const hsc__mlir_op *op,
                                            int check);
+// stablehlo_check_ragged.c
+HSC_MUST_USE hsc_status *hsc__import_check_ragged_dot(const hsc__importer *im,
+                                                      const hsc__mlir_op *op);
 
 // The row of an operation in stablehlo_ops.def; -1 when it is not there.
 int hsc__import_row(const char *name);

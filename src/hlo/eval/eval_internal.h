@@ -277,6 +277,12 @@ HSC__EVAL(custom_call);
 struct hsc_custom_call;
 bool hsc__lapack_is_target(const char *target);
 HSC_MUST_USE hsc_status *hsc__lapack_run(void *user, const struct hsc_custom_call *call);
+// lapack_shapes.c: whether operands and results have the shapes that the routine of a row of
+// lapack.def reads and writes; the first `batch_rank` dimensions are the batch.
+bool hsc__lapack_shapes_fit(const struct hsc_custom_call *call,
+                            int row,
+                            hsc_type type,
+                            int batch_rank);
 
 // Inner loops that are worth a version for wider vectors, picked at load time. Never with fused
 // multiply-add: results must not depend on the CPU.

@@ -627,6 +627,7 @@ static hsc_status *wrong_shapes(const hsc_custom_call *call) {
 static hsc_status *check(const hsc_custom_call *call,
                          int row,
                          hsc_type type,
+                         int *out_batch_rank,
                          int64_t *out_batches) {
   int results = rows[row].results;
   bool is_complex = type == HSC_TYPE_C64 || type == HSC_TYPE_C128;
@@ -639,6 +640,7 @@ static hsc_status *check(const hsc_custom_call *call,
                                              : call->operands[0].shape.rank - 2;
   if (batch_rank < 0)
     return wrong_shapes(call);
+  *out_batch_rank = batch_rank;
   *out_batches = 1;
   for (int i = 0; i < batch_rank; i++)
     *out_batches *= call->operands[0].shape.dims[i];
@@ -656,125 +658,7 @@ static hsc_status *check(const hsc_custom_call *call,
   return NULL;
 }
 
-typedef struct expected {
-  int64_t rank, rows, columns;  // rank 0: info; 1: columns; 2: rows, columns
-  hsc_type type;
-} expected;
-
-static bool is(const hsc_literal *x, int batch_rank, expected e) {
-  if (x->shape.type != e.type || x->shape.rank != batch_rank + e.rank)
-    return false;
-  if (e.rank >= 1 && x->shape.dims[x->shape.rank - 1] != e.columns)
-    return false;
-  return e.rank < 2 || x->shape.dims[x->shape.rank - 2] == e.rows;
-}
-
-// The shapes that each routine reads and writes without asking: a program's text may claim any.
-static bool fits(const hsc_custom_call *call, int row, hsc_type type) {
-  const hsc_literal *in = call->operands;
-  const hsc_literal *out = call->results;
-  bool is_gtsv = rows[row].run == run_gtsv;
-  bool is_complex = type == HSC_TYPE_C64 || type == HSC_TYPE_C128;
-  int batch = is_gtsv ? in[0].shape.rank - 1 : in[0].shape.rank - 2;
-  hsc_type real;
-  if (type == HSC_TYPE_C64)
-    real = HSC_TYPE_F32;
-  else if (type == HSC_TYPE_C128)
-    real = HSC_TYPE_F64;
-  else
-    real = type;
-  hsc_type pairs;
-  if (type == HSC_TYPE_F32)
-    pairs = HSC_TYPE_C64;
-  else if (type == HSC_TYPE_F64)
-    pairs = HSC_TYPE_C128;
-  else
-    pairs = type;
-  int64_t m = is_gtsv ? 0 : in[0].shape.dims[batch];
-  int64_t n = in[0].shape.dims[in[0].shape.rank - 1];
-  int64_t k = m < n ? m : n;
-  const expected info = {0, 0, 0, HSC_TYPE_S32};
-  const expected whole = {2, m, n, type};
-  const expected square = {2, n, n, type};
-#define VECTOR(count, of) ((expected){1, 0, count, of})
-  hsc_status *(*run)(job *) = rows[row].run;
-  if (run == run_potrf)
-    return m == n && is(&out[0], batch, whole) && is(&out[1], batch, info);
-  if (run == run_getrf)
-    return is(&out[0], batch, whole) && is(&out[1], batch, VECTOR(k, HSC_TYPE_S32)) &&
-           is(&out[2], batch, info);
-  if (run == run_geqrf)
-    return is(&out[0], batch, whole) && is(&out[1], batch, VECTOR(k, type));
-  if (run == run_geqp3)
-    return is(&in[1], batch, VECTOR(n, HSC_TYPE_S32)) && is(&out[0], batch, whole) &&
-           is(&out[1], batch, VECTOR(n, HSC_TYPE_S32)) && is(&out[2], batch, VECTOR(k, type));
-  if (run == run_orgqr)
-    return in[1].shape.rank == batch + 1 && in[1].shape.type == type &&
-           in[1].shape.dims[batch] <= n && n <= m && is(&out[0], batch, whole);
-  if (run == run_ormqr) {
-    if (in[2].shape.rank != batch + 2 || in[2].shape.type != type ||
-        in[1].shape.rank != batch + 1 || in[1].shape.type != type)
-      return false;
-    int64_t order = in[2].shape.dims[batch];
-    int64_t columns = in[2].shape.dims[batch + 1];
-    return (m == order || m == columns) && in[1].shape.dims[batch] <= n &&
-           is(&out[0], batch, (expected){2, order, columns, type});
-  }
-  if (run == run_syevd)
-    return m == n && is(&out[0], batch, whole) && is(&out[1], batch, VECTOR(n, real)) &&
-           is(&out[2], batch, info);
-  if (run == run_geev) {
-    int first = is_complex ? 1 : 2;
-    bool fine = m == n && is(&out[0], batch, VECTOR(n, type)) &&
-                (is_complex || is(&out[1], batch, VECTOR(n, type)));
-    return fine && is(&out[first], batch, (expected){2, n, n, pairs}) &&
-           is(&out[first + 1], batch, (expected){2, n, n, pairs}) &&
-           is(&out[first + 2], batch, info);
-  }
-  if (run == run_gesdd || run == run_gesvd) {
-    if (!is(&out[0], batch, whole) || !is(&out[1], batch, VECTOR(k, real)) ||
-        !is(&out[4], batch, info))
-      return false;
-    bool all = is(&out[2], batch, (expected){2, m, m, type}) && is(&out[3], batch, square);
-    bool thin = is(&out[2], batch, (expected){2, m, k, type}) &&
-                is(&out[3], batch, (expected){2, k, n, type});
-    return all || thin;
-  }
-  if (run == run_gees) {
-    bool fine = m == n && is(&out[0], batch, square) && is(&out[1], batch, square) &&
-                is(&out[2], batch, VECTOR(n, type)) &&
-                (is_complex || is(&out[3], batch, VECTOR(n, type)));
-    return fine && is(&out[is_complex ? 3 : 4], batch, info) &&
-           is(&out[is_complex ? 4 : 5], batch, info);
-  }
-  int64_t less = n > 0 ? n - 1 : 0;
-  if (run == run_gehrd)
-    return m == n && is(&out[0], batch, square) && is(&out[1], batch, VECTOR(less, type)) &&
-           is(&out[2], batch, info);
-  if (run == run_sytrd)
-    return m == n && is(&out[0], batch, square) && is(&out[1], batch, VECTOR(n, real)) &&
-           is(&out[2], batch, VECTOR(less, real)) && is(&out[3], batch, VECTOR(less, type)) &&
-           is(&out[4], batch, info);
-  if (run == run_gtsv) {
-    if (in[3].shape.rank != batch + 2)
-      return false;
-    expected right = {2, n, in[3].shape.dims[batch + 1], type};
-    for (int i = 0; i < 3; i++)
-      if (!is(&in[i], batch, VECTOR(n, type)) || !is(&out[i], batch, VECTOR(n, type)))
-        return false;
-    return is(&in[3], batch, right) && is(&out[3], batch, right) && is(&out[4], batch, info);
-  }
-  if (run == run_trsm) {
-    if (m != n || in[1].shape.rank != batch + 2 || in[1].shape.type != type)
-      return false;
-    expected right = {2, in[1].shape.dims[batch], in[1].shape.dims[batch + 1], type};
-    return (right.rows == n || right.columns == n) && is(&out[0], batch, right);
-  }
-#undef VECTOR
-  return false;
-}
-
-// What attributes must agree with shapes in, beyond fits().
+// What attributes must agree with shapes in, beyond hsc__lapack_shapes_fit.
 static bool attributes_fit(const job *j, int row) {
   if (rows[row].run == run_trsm)
     return (letter(j, "side", 'L') == 'L' ? rows_of(&j->call->operands[1])
@@ -808,8 +692,9 @@ hsc_status *hsc__lapack_run(void *user, const hsc_custom_call *call) {
   else
     type = HSC_TYPE_C128;
   int64_t batches = 0;
-  HSC_TRY(check(call, row, type, &batches));
-  if (!fits(call, row, type))
+  int batch_rank = 0;
+  HSC_TRY(check(call, row, type, &batch_rank, &batches));
+  if (!hsc__lapack_shapes_fit(call, row, type, batch_rank))
     return wrong_shapes(call);
   hsc_status *status = NULL;
   hsc_arena *arena = NULL;
