@@ -269,9 +269,12 @@ hsc_status *hsc__place(PJRT_Client *client,
     device = m->device;
   }
   if (!device)
-    device = client->device_list[0];
+    device = client->device_list[client->first_device];
   if (device->client != client)
     return HSC_ERR(INVALID_ARGUMENT, "the device belongs to another client");
+  if (!hsc__device_is_own(device))
+    return HSC_ERR(INVALID_ARGUMENT, "device %d belongs to process %d, this is process %d",
+                   device->index, device->description->process, client->process);
   *out_device = device;
   return NULL;
 }

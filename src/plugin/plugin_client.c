@@ -4,15 +4,18 @@
 // HLOSCOPE_DEVICE_COUNT, then XLA_FLAGS=--xla_force_host_platform_device_count), thread_count (int,
 // also HLOSCOPE_THREADS; 0 = the cores of this process), cache_dir (text: compiled programs are
 // kept there; "" = nowhere; else $HLOSCOPE_CACHE_DIR/executables when that is set). Unknown ones
-// are refused by name.
+// are refused by name. Of a job of several processes: node_id and num_nodes, as JAX gives them, with
+// its key-value store; then every process has its own devices and knows those of the others.
 #include "base/files/file_io.h"
 #include "plugin/plugin_internal.h"
+#include "plugin/plugin_peers.h"
 
 #include <stdlib.h>
 #include <unistd.h>
 
 typedef struct client_options {
   int64_t device_count, thread_count;
+  int64_t process, process_count;
   char *cache_dir;  // heap; NULL = none
 } client_options;
 
@@ -86,6 +89,10 @@ static hsc_status *read_options(const PJRT_NamedValue *values, size_t count, cli
       number = &out->device_count;
     else if (is_named(value, "thread_count"))
       number = &out->thread_count;
+    else if (is_named(value, "node_id"))
+      number = &out->process;
+    else if (is_named(value, "num_nodes"))
+      number = &out->process_count;
     else
       number = NULL;
     if (number && value->type == PJRT_NamedValue_kInt64) {
@@ -99,7 +106,7 @@ static hsc_status *read_options(const PJRT_NamedValue *values, size_t count, cli
     } else {
       return HSC_ERR(INVALID_ARGUMENT,
                      "client option %.*s: unknown, or of another type; known are device_count "
-                     "(int), thread_count (int), cache_dir (text)",
+                     "(int), thread_count (int), cache_dir (text), node_id (int), num_nodes (int)",
                      (int)value->name_size, value->name);
     }
   }
@@ -109,7 +116,44 @@ static hsc_status *read_options(const PJRT_NamedValue *values, size_t count, cli
   if (out->thread_count < 0 || out->thread_count > 4096)
     return HSC_ERR(INVALID_ARGUMENT, "thread_count is %lld; 0 to 4096 is possible",
                    (long long)out->thread_count);
+  if (out->process_count < 1 || out->process_count > HSC_PLUGIN_MAX_DEVICES || out->process < 0 ||
+      out->process >= out->process_count)
+    return HSC_ERR(INVALID_ARGUMENT, "process %lld of %lld; at most %d are possible",
+                   (long long)out->process, (long long)out->process_count, HSC_PLUGIN_MAX_DEVICES);
   return NULL;
+}
+
+// Meets the other processes of the job and numbers the devices of all: those of process 0 first.
+static hsc_status *init_processes(PJRT_Client *client,
+                                  const PJRT_Client_Create_Args *args,
+                                  const client_options *options) {
+  int counts[HSC_PLUGIN_MAX_DEVICES] = {(int)options->device_count};
+  int process_of[HSC_PLUGIN_MAX_DEVICES];
+  client->process = (int)options->process;
+  client->process_count = (int)options->process_count;
+  if (client->process_count > 1)
+    HSC_TRY(hsc__peers_create(&(hsc__peers_options){.process = client->process,
+                                                    .process_count = client->process_count,
+                                                    .device_count = (int)options->device_count,
+                                                    .get = args->kv_get_callback,
+                                                    .get_user = args->kv_get_user_arg,
+                                                    .put = args->kv_put_callback,
+                                                    .put_user = args->kv_put_user_arg},
+                              counts, &client->peers));
+  int total = 0;
+  for (int p = 0; p < client->process_count; p++) {
+    if (p == client->process)
+      client->first_device = total;
+    for (int d = 0; d < counts[p] && total < HSC_PLUGIN_MAX_DEVICES; d++)
+      process_of[total++] = p;
+  }
+  client->own_count = (int)options->device_count;
+  if (client->first_device + client->own_count > total)
+    return HSC_ERR(INVALID_ARGUMENT, "the processes of this job have more than %d devices",
+                   HSC_PLUGIN_MAX_DEVICES);
+  client->device_count = total;
+  return hsc__topology_init(&client->topology, total,
+                            client->process_count > 1 ? process_of : NULL);
 }
 
 static void init_devices(PJRT_Client *client) {
@@ -127,21 +171,20 @@ static void init_devices(PJRT_Client *client) {
   }
 }
 
-static hsc_status *create(const PJRT_NamedValue *values, size_t count, PJRT_Client **out_client) {
+static hsc_status *create(const PJRT_Client_Create_Args *args, PJRT_Client **out_client) {
   hsc_status *status = NULL;
-  client_options options = {.device_count = 1};
+  client_options options = {.device_count = 1, .process_count = 1};
   PJRT_Client *client = hsc_alloc(sizeof *client);
   if (!client)
     return hsc_status_out_of_memory();
   pthread_mutex_init(&client->lock, NULL);
   atomic_init(&client->references, 1);
-  HSC_GOTO(read_options(values, count, &options));
-  client->device_count = (int)options.device_count;
+  HSC_GOTO(read_options(args->create_options, args->num_options, &options));
   client->memory_limit_bytes = (int64_t)sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE);
   client->pool.cache_limit_bytes =
       (size_t)(client->memory_limit_bytes / 8 < (int64_t)2 << 30 ? client->memory_limit_bytes / 8
                                                                  : (int64_t)2 << 30);
-  HSC_GOTO(hsc__topology_init(&client->topology, client->device_count));
+  HSC_GOTO(init_processes(client, args, &options));
   client->topology.of_client = true;
   init_devices(client);
   hsc_cpu_device_options device_options = {.thread_count = (int)options.thread_count};
@@ -172,6 +215,7 @@ void hsc__client_release(PJRT_Client *client) {
   for (int i = 0; i < client->device_count; i++)
     hsc__memory_deinit(&client->memories[i]);
   hsc__block_pool_deinit(&client->pool);
+  hsc__peers_destroy(client->peers);
   hsc_cpu_device_destroy(client->device);
   hsc_free(client->cache_dir);
   pthread_mutex_destroy(&client->topology.lock);
@@ -183,7 +227,7 @@ void hsc__client_release(PJRT_Client *client) {
 
 HSC_ENTRY(PJRT_Client_Create) {
   HSC_CHECK_ARGS(PJRT_Client_Create, client);
-  HSC_PJRT_TRY(create(args->create_options, args->num_options, &args->client));
+  HSC_PJRT_TRY(create(args, &args->client));
   return NULL;
 }
 
@@ -209,7 +253,7 @@ HSC_ENTRY(PJRT_Client_PlatformVersion) {
 
 HSC_ENTRY(PJRT_Client_ProcessIndex) {
   HSC_CHECK_ARGS(PJRT_Client_ProcessIndex, process_index);
-  args->process_index = 0;
+  args->process_index = args->client->process;
   return NULL;
 }
 
@@ -222,8 +266,8 @@ HSC_ENTRY(PJRT_Client_Devices) {
 
 HSC_ENTRY(PJRT_Client_AddressableDevices) {
   HSC_CHECK_ARGS(PJRT_Client_AddressableDevices, num_addressable_devices);
-  args->addressable_devices = args->client->device_list;
-  args->num_addressable_devices = (size_t)args->client->device_count;
+  args->addressable_devices = args->client->device_list + args->client->first_device;
+  args->num_addressable_devices = (size_t)args->client->own_count;
   return NULL;
 }
 
@@ -242,14 +286,19 @@ HSC_ENTRY(PJRT_Client_LookupDevice) {
 
 HSC_ENTRY(PJRT_Client_LookupAddressableDevice) {
   HSC_CHECK_ARGS(PJRT_Client_LookupAddressableDevice, addressable_device);
-  return hsc__error_of(
-      device_by_id(args->client, args->local_hardware_id, &args->addressable_device));
+  const PJRT_Client *client = args->client;
+  int number = args->local_hardware_id;
+  if (number < 0 || number >= client->own_count)
+    return hsc__error_of(HSC_ERR(INVALID_ARGUMENT, "no device with number %d; there are 0 to %d",
+                                 number, client->own_count - 1));
+  args->addressable_device = client->device_list[client->first_device + number];
+  return NULL;
 }
 
 HSC_ENTRY(PJRT_Client_AddressableMemories) {
   HSC_CHECK_ARGS(PJRT_Client_AddressableMemories, num_addressable_memories);
-  args->addressable_memories = args->client->memory_list;
-  args->num_addressable_memories = (size_t)args->client->device_count;
+  args->addressable_memories = args->client->memory_list + args->client->first_device;
+  args->num_addressable_memories = (size_t)args->client->own_count;
   return NULL;
 }
 
@@ -268,8 +317,10 @@ static hsc_status *default_assignment(const PJRT_Client_DefaultDeviceAssignment_
   if (args->default_assignment_size < (size_t)needed)
     return HSC_ERR(INVALID_ARGUMENT, "room for %zu devices in the assignment; %lld are needed",
                    args->default_assignment_size, (long long)needed);
+  // what fits into this process stays in it
+  int first = needed <= args->client->own_count ? args->client->first_device : 0;
   for (int64_t i = 0; i < needed; i++)
-    args->default_assignment[i] = (int)i;
+    args->default_assignment[i] = first + (int)i;
   return NULL;
 }
 
@@ -289,7 +340,7 @@ HSC_ENTRY(PJRT_Client_DmaUnmap) {
   return NULL;
 }
 
-// One process: the others' states change nothing here.
+// The others' states change nothing here: who is gone is seen by its connection.
 HSC_ENTRY(PJRT_Client_UpdateGlobalProcessInfo) {
   HSC_CHECK_ARGS(PJRT_Client_UpdateGlobalProcessInfo, num_process_infos);
   return NULL;

@@ -10,7 +10,7 @@ HSC_ENTRY(PJRT_DeviceDescription_Id) {
 
 HSC_ENTRY(PJRT_DeviceDescription_ProcessIndex) {
   HSC_CHECK_ARGS(PJRT_DeviceDescription_ProcessIndex, process_index);
-  args->process_index = 0;
+  args->process_index = args->device_description->process;
   return NULL;
 }
 
@@ -50,13 +50,15 @@ HSC_ENTRY(PJRT_Device_GetDescription) {
 
 HSC_ENTRY(PJRT_Device_IsAddressable) {
   HSC_CHECK_ARGS(PJRT_Device_IsAddressable, is_addressable);
-  args->is_addressable = true;
+  args->is_addressable = hsc__device_is_own(args->device);
   return NULL;
 }
 
 HSC_ENTRY(PJRT_Device_LocalHardwareId) {
   HSC_CHECK_ARGS(PJRT_Device_LocalHardwareId, local_hardware_id);
-  args->local_hardware_id = args->device->index;
+  args->local_hardware_id = hsc__device_is_own(args->device)
+                                ? args->device->index - args->device->client->first_device
+                                : -1;
   return NULL;
 }
 

@@ -72,7 +72,7 @@ typedef struct hsc__user_data {  // what hosts attach to a memory
 } hsc__user_data;
 
 struct PJRT_DeviceDescription {
-  int id;
+  int id, process;
   char debug_text[HSC_PLUGIN_TEXT], text[HSC_PLUGIN_TEXT];
 };
 
@@ -151,7 +151,11 @@ void hsc__block_pool_deinit(hsc__block_pool *pool);
 struct PJRT_Client {
   _Atomic int references;  // the host's, and one per buffer and loaded executable
   hsc_cpu_device *device;  // compiles and runs
-  int device_count;
+  int device_count;        // of all processes of the job
+  // those of this process: [first_device, first_device + own_count)
+  int first_device, own_count;
+  int process, process_count;  // this one, of so many
+  struct hsc__peers *peers;    // the other processes; NULL alone
   struct PJRT_Device devices[HSC_PLUGIN_MAX_DEVICES];
   PJRT_Device *device_list[HSC_PLUGIN_MAX_DEVICES];
   hsc__memory memories[HSC_PLUGIN_MAX_DEVICES];
@@ -163,9 +167,17 @@ struct PJRT_Client {
   hsc__block_pool pool;
   PJRT_Buffer *free_buffers;  // recycled objects
 };
+static inline bool hsc__device_is_own(const PJRT_Device *device) {
+  const PJRT_Client *client = device->client;
+  return device->index >= client->first_device &&
+         device->index < client->first_device + client->own_count;
+}
 void hsc__client_retain(PJRT_Client *client);
 void hsc__client_release(PJRT_Client *client);
-hsc_status *hsc__topology_init(PJRT_TopologyDescription *topology, int device_count);
+// process_of [device_count]: whose the devices are; NULL = one process.
+hsc_status *hsc__topology_init(PJRT_TopologyDescription *topology,
+                               int device_count,
+                               const int *process_of);
 void hsc__topology_release(PJRT_TopologyDescription *topology);
 const char *hsc__platform_version(void);
 const char *hsc__platform_name(void);  // HLOSCOPE_PLATFORM_NAME, else HSC_PLATFORM_NAME
@@ -307,8 +319,10 @@ typedef struct hsc__program {
   char *options;  // CompileOptionsProto as given
   size_t options_size;
   int replica_count, partition_count;
-  int device_count;                     // of the two the one that is not 1
-  int devices[HSC_PLUGIN_MAX_DEVICES];  // [device_count] indices of the devices it runs on
+  int device_count;  // of the two the one that is not 1
+  // [device_count] ids of the devices that the options name; not placed: any will do
+  int devices[HSC_PLUGIN_MAX_DEVICES];
+  bool is_placed;
   // of several partitions: a line for each parameter, then one for the result, in XLA's text; "" =
   // none
   const char *shardings;
@@ -375,7 +389,12 @@ struct PJRT_LoadedExecutable {
   hsc__program *program;
   PJRT_Client *client;  // held
   _Atomic bool deleted;
-  PJRT_Device *device_list[HSC_PLUGIN_MAX_DEVICES];  // [program->device_count]
+  // [own_count] the devices of this process that it runs on, with their places among all
+  int own_count;
+  int ranks[HSC_PLUGIN_MAX_DEVICES];
+  int32_t process_of[HSC_PLUGIN_MAX_DEVICES];  // [program->device_count]
+  int devices[HSC_PLUGIN_MAX_DEVICES];         // [program->device_count] ids
+  PJRT_Device *device_list[HSC_PLUGIN_MAX_DEVICES];
   PJRT_LogicalDeviceIds logical_ids[HSC_PLUGIN_MAX_DEVICES];
 };
 

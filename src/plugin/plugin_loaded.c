@@ -5,6 +5,7 @@
 // blocks of outputs come from the client's free lists, the completion event is the ready event.
 #include "cpu/runtime/records.h"
 #include "plugin/plugin_internal.h"
+#include "plugin/plugin_peers.h"
 
 #include "cpu/core/communicator.h"
 
@@ -19,9 +20,19 @@ hsc_status *hsc__loaded_create(PJRT_Client *client,
   hsc__client_retain(client);
   loaded->client = client;
   loaded->program = program;
+  // A program that names no devices and fits into this process stays in it.
+  int shift =
+      !program->is_placed && program->device_count <= client->own_count ? client->first_device : 0;
   for (int i = 0; i < program->device_count; i++) {
-    loaded->device_list[i] = client->device_list[program->devices[i]];
-    loaded->logical_ids[i] =
+    PJRT_Device *device = client->device_list[program->devices[i] + shift];
+    loaded->devices[i] = device->index;
+    loaded->process_of[i] = device->description->process;
+    if (!hsc__device_is_own(device))
+      continue;
+    int own = loaded->own_count++;
+    loaded->ranks[own] = i;
+    loaded->device_list[own] = device;
+    loaded->logical_ids[own] =
         (PJRT_LogicalDeviceIds){.replica = program->replica_count > 1 ? i : 0,
                                 .partition = program->partition_count > 1 ? i : 0};
   }
@@ -79,7 +90,7 @@ HSC_ENTRY(PJRT_LoadedExecutable_GetExecutable) {
 HSC_ENTRY(PJRT_LoadedExecutable_AddressableDevices) {
   HSC_CHECK_ARGS(PJRT_LoadedExecutable_AddressableDevices, num_addressable_devices);
   args->addressable_devices = args->executable->device_list;
-  args->num_addressable_devices = (size_t)args->executable->program->device_count;
+  args->num_addressable_devices = (size_t)args->executable->own_count;
   return NULL;
 }
 
@@ -87,7 +98,7 @@ HSC_ENTRY(PJRT_LoadedExecutable_AddressableDeviceLogicalIds) {
   HSC_CHECK_ARGS(PJRT_LoadedExecutable_AddressableDeviceLogicalIds,
                  num_addressable_device_logical_ids);
   args->addressable_device_logical_ids = args->executable->logical_ids;
-  args->num_addressable_device_logical_ids = (size_t)args->executable->program->device_count;
+  args->num_addressable_device_logical_ids = (size_t)args->executable->own_count;
   return NULL;
 }
 
@@ -115,7 +126,7 @@ HSC_ENTRY(PJRT_LoadedExecutable_GetDeviceAssignment) {
     *at++ = 0x0a;
     *at++ = (unsigned char)p->replica_count;
     for (int replica = 0; replica < p->replica_count; replica++)
-      *at++ = (unsigned char)p->devices[partition + replica];
+      *at++ = (unsigned char)args->executable->devices[partition + replica];
   }
   args->serialized_bytes = (const char *)bytes;
   args->serialized_bytes_size = (size_t)(at - bytes);
@@ -481,13 +492,30 @@ static hsc_status *take_status(rank_run *ranks, int count) {
   return status;
 }
 
-static hsc_status *run_ranks(rank_run *ranks, int count) {
+// Runs that are alike in all processes: of the same program on the same devices.
+static uint64_t run_number(const PJRT_LoadedExecutable *loaded) {
+  const hsc__program *p = loaded->program;
+  uint64_t program = hsc_hash64(p->fingerprint, sizeof p->fingerprint - 1, 0);
+  program = hsc_hash64(loaded->devices, sizeof(int) * (size_t)p->device_count, program);
+  return hsc__peers_next_run(loaded->client->peers, program);
+}
+
+static hsc_status *run_ranks(const PJRT_LoadedExecutable *loaded, rank_run *ranks, int count) {
   hsc_cpu_communicator *communicator = NULL;
-  HSC_TRY(hsc_cpu_communicator_create(count, &communicator));
+  hsc__peers *peers = count < loaded->program->device_count ? loaded->client->peers : NULL;
+  hsc_cpu_remote remote = {.process_of = loaded->process_of,
+                           .process = loaded->client->process,
+                           .run = peers ? run_number(loaded) : 0,
+                           .user = peers,
+                           .send = hsc__peers_send,
+                           .receive = hsc__peers_receive,
+                           .give_up = hsc__peers_give_up};
+  HSC_TRY(hsc_cpu_communicator_create(loaded->program->device_count, peers ? &remote : NULL,
+                                      &communicator));
   hsc_status *status = NULL;
   for (int d = 0; d < count; d++) {
     ranks[d].communicator = communicator;
-    ranks[d].rank = d;
+    ranks[d].rank = loaded->ranks[d];
   }
   // None on the caller's thread: functions of the host that a program calls must not find what that
   // thread is in the middle of.
@@ -504,6 +532,8 @@ static hsc_status *run_ranks(rank_run *ranks, int count) {
       pthread_join(ranks[d].thread, NULL);
   hsc_status *ran = take_status(ranks, count);
   hsc_cpu_communicator_destroy(communicator);
+  if (peers && (status || ran))
+    hsc__peers_forget(peers, remote.run);
   if (!status)
     return ran;
   hsc_status_free(ran);
@@ -516,11 +546,11 @@ static PJRT_Error *execute_on_devices(PJRT_LoadedExecutable_Execute_Args *args) 
   hsc__program *p = args->executable->program;
   size_t ins = (size_t)p->input_count;
   size_t outs = (size_t)p->output_count;
-  size_t count = (size_t)p->device_count;
+  size_t count = (size_t)args->executable->own_count;
   size_t prepared = 0;
   size_t each =
       sizeof(rank_run) + ins * (sizeof(hsc__block *) + sizeof(void *) + 8) + outs * sizeof(void *);
-  char *room = hsc_alloc(count * each);
+  char *room = hsc_alloc(count * each + 1);
   if (!room)
     return hsc__error_of(hsc_status_out_of_memory());
   rank_run *ranks = (rank_run *)(void *)room;
@@ -552,7 +582,7 @@ static PJRT_Error *execute_on_devices(PJRT_LoadedExecutable_Execute_Args *args) 
   while (prepared < count && !error && !status)
     status = prepare(&ranks[prepared++].run);
   if (!error && !status)
-    status = run_ranks(ranks, (int)count);
+    status = run_ranks(args->executable, ranks, (int)count);
   for (size_t d = 0; d < prepared; d++)
     finish(&ranks[d].run, status != NULL);
   hsc_free(room);
@@ -569,9 +599,9 @@ static hsc_status *check_call(const PJRT_LoadedExecutable_Execute_Args *args) {
   const char *name = hsc_cpu_executable_name(p->executable);
   if (atomic_load_explicit(&args->executable->deleted, memory_order_relaxed))
     return HSC_ERR(FAILED_PRECONDITION, "%s has been deleted", name);
-  if (args->num_devices != (size_t)p->device_count)
+  if (args->num_devices != (size_t)args->executable->own_count)
     return HSC_ERR(INVALID_ARGUMENT, "%s: arguments for %zu devices; it runs on %d", name,
-                   args->num_devices, p->device_count);
+                   args->num_devices, args->executable->own_count);
   if (args->num_args != (size_t)p->input_count)
     return HSC_ERR(INVALID_ARGUMENT,
                    "%s: Execution supplied %zu buffers but compiled program expected %d buffers",
@@ -591,7 +621,7 @@ HSC_ENTRY(PJRT_LoadedExecutable_Execute) {
   if (__builtin_expect(status != NULL, 0))
     return hsc__error_of(status);
   hsc__program *p = args->executable->program;
-  if (p->device_count > 1)
+  if (p->device_count > 1 || args->executable->own_count == 0)
     return execute_on_devices(args);
   size_t ins = (size_t)p->input_count;
   size_t outs = (size_t)p->output_count;

@@ -333,6 +333,7 @@ static void place(hsc__program *p, const hsc__compile_settings *settings) {
   p->device_count = p->replica_count > p->partition_count ? p->replica_count : p->partition_count;
   for (int i = 0; i < p->device_count; i++)
     p->devices[i] = settings->listed_count ? settings->devices[i] : i;
+  p->is_placed = settings->listed_count > 0;
 }
 
 // A module of several partitions must be one partition's program by now: what has shardings to be

@@ -9,14 +9,20 @@ const char *hsc__platform_version(void) {
   return "hloscope " HSC_VERSION;
 }
 
-hsc_status *hsc__topology_init(PJRT_TopologyDescription *topology, int device_count) {
+hsc_status *hsc__topology_init(PJRT_TopologyDescription *topology,
+                               int device_count,
+                               const int *process_of) {
   topology->device_count = device_count;
   for (int i = 0; i < device_count; i++) {
     struct PJRT_DeviceDescription *d = &topology->descriptions[i];
     d->id = i;
-    snprintf(d->text, sizeof d->text, "HloscopeCpuDevice(id=%d)", i);
-    snprintf(d->debug_text, sizeof d->debug_text, "HloscopeCpuDevice(id=%d of %d)", i,
-             device_count);
+    d->process = process_of ? process_of[i] : 0;
+    char of_process[32] = "";
+    if (process_of)
+      snprintf(of_process, sizeof of_process, ", process=%d", d->process);
+    snprintf(d->text, sizeof d->text, "HloscopeCpuDevice(id=%d%s)", i, of_process);
+    snprintf(d->debug_text, sizeof d->debug_text, "HloscopeCpuDevice(id=%d of %d%s)", i,
+             device_count, of_process);
     topology->list[i] = d;
   }
   topology->attributes[0] = (PJRT_NamedValue){.struct_size = PJRT_NamedValue_STRUCT_SIZE,
@@ -57,7 +63,7 @@ static hsc_status *create(hsc_view name, PJRT_TopologyDescription **out_topology
   *out_topology = hsc_alloc(sizeof **out_topology);
   if (!*out_topology)
     return hsc_status_out_of_memory();
-  return hsc__topology_init(*out_topology, (int)count);
+  return hsc__topology_init(*out_topology, (int)count, NULL);
 }
 
 HSC_ENTRY(PJRT_TopologyDescription_Create) {

@@ -54,7 +54,7 @@ static hsc_status *run_all(hsc_cpu_executable *executable, float out[RANKS][64])
   rank ranks[RANKS];
   hsc_cpu_communicator *communicator;
   hsc_status *status = NULL;
-  EXPECT_OK(hsc_cpu_communicator_create(RANKS, &communicator));
+  EXPECT_OK(hsc_cpu_communicator_create(RANKS, NULL, &communicator));
   for (int r = 0; r < RANKS; r++) {
     ranks[r] = (rank){.executable = executable, .communicator = communicator, .number = r};
     assert_int_equal(posix_memalign((void **)&ranks[r].in, 64, 256) |

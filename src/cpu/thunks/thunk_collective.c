@@ -418,32 +418,38 @@ hsc_status *hsc__cpu_run_collective(const hsc_cpu_frame *frame, const hsc_cpu_th
                    hsc_op_text((hsc_op)c->op), c->rank_count,
                    hsc__cpu_communicator_rank_count(frame->communicator));
   const int32_t *me = rank_of(c, frame->rank);
-  void **inputs = hsc_alloc(sizeof(void *) * (size_t)c->operand_count);
+  size_t operands = (size_t)c->operand_count;
+  void **inputs = hsc_alloc((sizeof(void *) + sizeof(size_t)) * operands);
   if (!inputs)
     return hsc_status_out_of_memory();
-  for (int i = 0; i < c->operand_count; i++)
+  size_t *sizes = (size_t *)(inputs + operands);
+  for (int i = 0; i < c->operand_count; i++) {
     inputs[i] = hsc__cpu_input(frame, thunk, i);
+    sizes[i] = (size_t)operands_of(c)[i].bytes;
+  }
   // All ranks take part in a permute: a source need not be a target.
   bool permute = c->op == HSC_OP_COLLECTIVE_PERMUTE;
-  int32_t number = (int32_t)(thunk - frame->executable->thunks);
-  int32_t group = permute ? 0 : me[0];
-  int32_t position = permute ? frame->rank : me[1];
-  int32_t size = permute ? c->rank_count : me[2];
+  hsc_cpu_meeting meeting = {.thunk = (int32_t)(thunk - frame->executable->thunks),
+                             .group = permute ? 0 : me[0],
+                             .position = permute ? frame->rank : me[1],
+                             .size = permute ? c->rank_count : me[2],
+                             .members = permute ? NULL : me + 3,
+                             .buffer_count = c->operand_count,
+                             .buffer_bytes = sizes,
+                             .buffers = inputs};
   void *const *const *all;
-  hsc_status *status =
-      hsc__cpu_communicator_enter(frame->communicator, number, group, position, size, inputs, &all);
+  hsc_status *status = hsc__cpu_communicator_enter(frame->communicator, &meeting, &all);
   for (int o = 0; !status && o < thunk->output_count && o < c->operand_count; o++) {
     char *out = hsc__cpu_output(frame, thunk, o);
-    size_t bytes = (size_t)operands_of(c)[o].bytes;
     if (!permute)
       compute(c, me, all, o, out);
     else if (me[0] < 0)
-      memset(out, 0, bytes);
+      memset(out, 0, sizes[o]);
     else
-      memcpy(out, all[me[0]][o], bytes);
+      memcpy(out, all[me[0]][o], sizes[o]);
   }
   if (!status)
-    status = hsc__cpu_communicator_leave(frame->communicator, number, group, size);
+    status = hsc__cpu_communicator_leave(frame->communicator, &meeting);
   hsc_free(inputs);
   return status;
 }
