@@ -4,8 +4,8 @@
 // HLOSCOPE_DEVICE_COUNT, then XLA_FLAGS=--xla_force_host_platform_device_count), thread_count (int,
 // also HLOSCOPE_THREADS; 0 = the cores of this process), cache_dir (text: compiled programs are
 // kept there; "" = nowhere; else $HLOSCOPE_CACHE_DIR/executables when that is set). Unknown ones
-// are refused by name. Of a job of several processes: node_id and num_nodes, as JAX gives them, with
-// its key-value store; then every process has its own devices and knows those of the others.
+// are refused by name. Of a job of several processes: node_id and num_nodes (int), as JAX gives
+// them, with its key-value store; then a process has its own devices and knows those of the others.
 #include "base/files/file_io.h"
 #include "plugin/plugin_internal.h"
 #include "plugin/plugin_peers.h"

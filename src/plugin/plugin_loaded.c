@@ -507,8 +507,8 @@ static hsc_status *run_ranks(const PJRT_LoadedExecutable *loaded, rank_run *rank
                            .process = loaded->client->process,
                            .run = peers ? run_number(loaded) : 0,
                            .user = peers,
-                           .send = hsc__peers_send,
-                           .receive = hsc__peers_receive,
+                           .send_to = hsc__peers_send,
+                           .receive_from = hsc__peers_receive,
                            .give_up = hsc__peers_give_up};
   HSC_TRY(hsc_cpu_communicator_create(loaded->program->device_count, peers ? &remote : NULL,
                                       &communicator));

@@ -151,16 +151,16 @@ static hsc_status *exchange(const hsc_cpu_remote *remote,
         continue;
       for (int32_t b = 0; b < meeting->buffer_count; b++) {
         hsc_cpu_message message = {remote->run, m->thunk, m->group, m->round, k, b};
-        HSC_TRY(remote->send(remote->user, process, &message, m->buffers[k][b],
-                             meeting->buffer_bytes[b]));
+        HSC_TRY(remote->send_to(remote->user, process, &message, m->buffers[k][b],
+                                meeting->buffer_bytes[b]));
       }
     }
   }
   for (int32_t k = 0; k < m->size; k++)
     for (int32_t b = 0; m->copies[k] && b < meeting->buffer_count; b++) {
       hsc_cpu_message message = {remote->run, m->thunk, m->group, m->round, k, b};
-      HSC_TRY(remote->receive(remote->user, process_of(remote, meeting, k), &message,
-                              m->copies[k][b], meeting->buffer_bytes[b]));
+      HSC_TRY(remote->receive_from(remote->user, process_of(remote, meeting, k), &message,
+                                   m->copies[k][b], meeting->buffer_bytes[b]));
     }
   return NULL;
 }

@@ -4,10 +4,10 @@
 // Every rank runs on a thread of its own. A collective is a rendezvous with two barriers: when all
 // members of a group have published their buffers, each reads what it needs from the others' memory
 // into its own result; no member goes on before all have read. Ranks may be in several processes:
-// the last member of a process to arrive sends the others' buffers there and receives theirs, so
+// the last member of a process to arrive sends its members' buffers there and receives theirs, so
 // that all compute from the same operands in the same order, and get the same bits as in one
-// process. A rank that fails ends the communicator: ranks that wait for it get ABORTED. Threads: all functions may be called from any
-// rank's thread. Memory: the creator's.
+// process. A rank that fails ends the communicator: ranks that wait for it get ABORTED.
+// Threads: all functions may be called from any rank's thread. Memory: the creator's.
 #pragma once
 
 #include "cpu/core/cpu.h"
@@ -31,9 +31,9 @@ typedef struct hsc_cpu_remote {
   void *user;
   // Both may block, are called without locks from any rank's thread, and fail for good: UNAVAILABLE
   // (the process is gone), ABORTED (a rank there failed), DEADLINE_EXCEEDED.
-  hsc_status *(*send)(
+  hsc_status *(*send_to)(
       void *user, int32_t process, const hsc_cpu_message *message, const void *data, size_t bytes);
-  hsc_status *(*receive)(
+  hsc_status *(*receive_from)(
       void *user, int32_t process, const hsc_cpu_message *message, void *out_data, size_t bytes);
   // A rank of this process failed: the others need not wait.
   void (*give_up)(void *user, uint64_t run);
@@ -59,7 +59,7 @@ typedef struct hsc_cpu_meeting {
 
 // Waits until all members have entered. Publishes the buffers; on return all[position] are the
 // members' buffers (borrowed until hsc__cpu_communicator_leave): those of other processes are
-// copies. Errors: ABORTED when another rank failed, RESOURCE_EXHAUSTED, what `receive` says.
+// copies. Errors: ABORTED when another rank failed, RESOURCE_EXHAUSTED, what `receive_from` says.
 HSC_MUST_USE hsc_status *hsc__cpu_communicator_enter(hsc_cpu_communicator *communicator,
                                                      const hsc_cpu_meeting *meeting,
                                                      void *const *const **out_all);
