@@ -53,6 +53,43 @@ static void shapes_and_refusals_are_those_of_xla(void **state) {
   hsc_free(rows);
 }
 
+// Single changes of what XLA takes: taken with the shape that it infers, or refused as it does.
+static void near_misses_are_taken_and_refused_as_by_xla(void **state) {
+  char *prelude = read_conformance(source_dir, "prelude.hlo");
+  char *rows = read_conformance(source_dir, "near_shapes.txt");
+  char *at = rows;
+  char *question;
+  char *answer;
+  int accepted = 0;
+  int rejected = 0;
+  int wrong = 0;
+  while (next_row(&at, &question, &answer)) {
+    hsc_module *module = NULL;
+    char *shape = NULL;
+    hsc_status *status = parse_snippet(prelude, question, &module);
+    if (!status)
+      status = hsc_module_verify(module);
+    if (!status)
+      shape = shape_text(&module->entry->root->shape);
+    const char *said = shape ? shape : "rejected";
+    if (strcmp(said, answer) != 0) {
+      print_error("%s: %s (%s), XLA: %s\n", question, said,
+                  status ? hsc_status_message(status) : "", answer);
+      wrong++;
+    }
+    accepted += status == NULL;
+    rejected += status != NULL;
+    hsc_free(shape);
+    hsc_status_free(status);
+    hsc_module_destroy(module);
+  }
+  assert_int_equal(wrong, 0);
+  assert_true(accepted > 100);
+  assert_true(rejected > 800);
+  hsc_free(prelude);
+  hsc_free(rows);
+}
+
 // An instruction with a given shape is refused with a message that holds all of these words.
 typedef struct refusal {
   const char *instruction, *words[3];
@@ -147,6 +184,7 @@ int main(int argc, char **argv) {
   source_dir = argv[1];
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(shapes_and_refusals_are_those_of_xla),
+      cmocka_unit_test(near_misses_are_taken_and_refused_as_by_xla),
       cmocka_unit_test(what_has_no_meaning_is_refused),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -15,6 +15,7 @@
 
 #include "base/core/memory.h"
 #include "base/parquet/parquet.h"
+#include "base/parquet/parquet_read.h"
 #include "base/wire/wire.h"
 #include "trace/sink.h"
 
@@ -344,6 +345,97 @@ static void test_parquet_of_a_capture(void **state) {
   hsc_bytes_deinit(&out);
 }
 
+// A column of numbers of the capture's Parquet file; the caller frees it.
+static double *numbers_of(hsc_parquet_file *file, const char *name) {
+  double *values = hsc_alloc(hsc_parquet_row_count(file) * sizeof *values);
+  for (size_t c = 0; c < hsc_parquet_column_count(file); c++)
+    if (!strcmp(hsc_parquet_column_name(file, c), name)) {
+      check(hsc_parquet_read_doubles(file, c, values));
+      return values;
+    }
+  fail_msg("no column %s", name);
+  return values;
+}
+
+static hsc_view *texts_of(hsc_parquet_file *file, const char *name) {
+  hsc_view *values = hsc_alloc(hsc_parquet_row_count(file) * sizeof *values);
+  for (size_t c = 0; c < hsc_parquet_column_count(file); c++)
+    if (!strcmp(hsc_parquet_column_name(file, c), name)) {
+      check(hsc_parquet_read_texts(file, c, values));
+      return values;
+    }
+  fail_msg("no column %s", name);
+  return values;
+}
+
+// The number of an attribute of an event, from either end of its span; NaN = it has none.
+static double number_at(const hsc_event *e, const char *key) {
+  const hsc_trace_attr *a = hsc_event_attr(capture, e, key);
+  return a && a->type == HSC_ATTR_INT ? (double)a->value.i : NAN;
+}
+
+static void expect_number(double found, double wanted, const char *what, size_t row) {
+  if (found != wanted && !(isnan(found) && isnan(wanted)))
+    fail_msg("%s of row %zu is %g, expected %g", what, row, found, wanted);
+}
+
+// Every cell of the file is what the event says.
+static void test_parquet_cells(void **state) {
+  hsc_bytes out = export_to(HSC_SINK_parquet);
+  hsc_parquet_file *file = NULL;
+  check(hsc_parquet_open(hsc_bytes_view(&out), &file));
+  static const char *const number_names[] = {"time",   "start_ns", "duration_ns", "pid",
+                                             "tid",    "span_id",  "parent_id",   "depth",
+                                             "device", "bytes",    "value"};
+  static const char *const text_names[] = {"thread", "kind", "category", "name", "executable"};
+  double *numbers[HSC_COUNT_OF(number_names)];
+  hsc_view *texts[HSC_COUNT_OF(text_names)];
+  for (size_t c = 0; c < HSC_COUNT_OF(number_names); c++)
+    numbers[c] = numbers_of(file, number_names[c]);
+  for (size_t c = 0; c < HSC_COUNT_OF(text_names); c++)
+    texts[c] = texts_of(file, text_names[c]);
+  const hsc_event *events = hsc_capture_events(capture);
+  assert_int_equal(hsc_parquet_row_count(file), hsc_capture_event_count(capture));
+  int with_executable = 0;
+  for (size_t i = 0; i < hsc_capture_event_count(capture); i++) {
+    const hsc_event *e = &events[i];
+    bool span = hsc_event_is_span(e);
+    double counter = NAN;
+    if (e->kind == HSC_RECORD_COUNTER)
+      memcpy(&counter, &e->value, sizeof counter);
+    const double wanted[] = {(double)((hsc_capture_start_wall_ns(capture) + e->start_ns) / 1000),
+                             (double)e->start_ns,
+                             span ? (double)e->duration_ns : NAN,
+                             (double)hsc_capture_process_at(capture, e->process)->pid,
+                             (double)hsc_capture_thread_at(capture, e->thread)->tid,
+                             (double)e->span,
+                             (double)e->parent,
+                             (double)e->depth,
+                             NAN,
+                             number_at(e, "bytes"),
+                             counter};
+    for (size_t c = 0; c < HSC_COUNT_OF(wanted); c++)
+      expect_number(numbers[c][i], wanted[c], number_names[c], i);
+    assert_true(hsc_view_equals_text(texts[0][i], hsc_capture_thread_at(capture, e->thread)->name));
+    if (span)
+      assert_true(hsc_view_equals_text(texts[1][i], e->open ? "open" : "span"));
+    assert_true(hsc_view_equals_text(texts[2][i], hsc_capture_category_text(capture, e->category)));
+    assert_true(hsc_view_equals_text(texts[3][i], e->name));
+    bool has_executable = hsc_event_attr(capture, e, "executable") != NULL;
+    with_executable += has_executable;
+    assert_int_equal(texts[4][i].data != NULL, has_executable);
+    if (has_executable)
+      assert_true(hsc_view_equals_text(texts[4][i], "inner"));
+  }
+  assert_int_equal(with_executable, SPANS / 2);
+  for (size_t c = 0; c < HSC_COUNT_OF(number_names); c++)
+    hsc_free(numbers[c]);
+  for (size_t c = 0; c < HSC_COUNT_OF(text_names); c++)
+    hsc_free(texts[c]);
+  hsc_parquet_close(file);
+  hsc_bytes_deinit(&out);
+}
+
 // Nulls, several row groups, dictionaries that grow too large: what is written is in the pages.
 static void test_parquet_pages(void **state) {
   enum { ROWS = 200000, GROUP = 128 << 10 };
@@ -394,6 +486,7 @@ int main(void) {
       cmocka_unit_test(test_otlp_lines),
       cmocka_unit_test(test_perfetto_packets),
       cmocka_unit_test(test_parquet_of_a_capture),
+      cmocka_unit_test(test_parquet_cells),
       cmocka_unit_test(test_parquet_pages),
   };
   return cmocka_run_group_tests(tests, record, clean_up);

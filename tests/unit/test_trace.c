@@ -93,6 +93,37 @@ static void test_spans_nest_and_keep_attributes(void **state) {
   hsc_capture_close(c);
 }
 
+// A thread keeps the 128 outermost of its open spans in mind: deeper ones have no parent in the
+// ring, and their ends do not disturb those above. Depth is counted to 255.
+static void test_spans_deeper_than_the_recorder_counts(void **state) {
+  enum { KNOWN = 128, DEPTH = 300 };
+  hsc_recorder *r = open_recorder((hsc_recorder_options){.label = "test"});
+  uint32_t name = hsc_recorder_intern(r, "deep");
+  uint64_t spans[DEPTH];
+  for (int i = 0; i < DEPTH; i++)
+    spans[i] = hsc_span_begin(r, HSC_CATEGORY_USER, name, NULL, 0);
+  for (int i = DEPTH; i-- > 0;)
+    hsc_span_end(r, spans[i], NULL, 0);
+  uint64_t next = hsc_span_begin(r, HSC_CATEGORY_USER, name, NULL, 0);
+  hsc_span_end(r, hsc_span_begin(r, HSC_CATEGORY_USER, name, NULL, 0), NULL, 0);
+  hsc_span_end(r, next, NULL, 0);
+  hsc_recorder_close(r);
+  hsc_capture *c = open_capture();
+  const hsc_event *e = hsc_capture_events(c);
+  assert_int_equal(hsc_capture_event_count(c), DEPTH + 2);
+  for (int i = 0; i < DEPTH; i++) {
+    assert_int_equal(e[i].span, spans[i]);
+    assert_int_equal(e[i].depth, i < 255 ? i : 255);
+    assert_int_equal(e[i].parent, i > 0 && i <= KNOWN ? spans[i - 1] : 0);
+    assert_false(e[i].open);
+  }
+  assert_int_equal(e[DEPTH].parent, 0);
+  assert_int_equal(e[DEPTH].depth, 0);
+  assert_int_equal(e[DEPTH + 1].parent, next);
+  assert_int_equal(e[DEPTH + 1].depth, 1);
+  hsc_capture_close(c);
+}
+
 static void test_pause_and_categories(void **state) {
   hsc_recorder *r = open_recorder((hsc_recorder_options){.categories = HSC_CATEGORY_USER});
   uint32_t name = hsc_recorder_intern(r, "x");
@@ -674,6 +705,8 @@ int main(int argc, char **argv) {
   }
   const struct CMUnitTest tests[] = {
       cmocka_unit_test_setup_teardown(test_spans_nest_and_keep_attributes, make_directory,
+                                      remove_directory),
+      cmocka_unit_test_setup_teardown(test_spans_deeper_than_the_recorder_counts, make_directory,
                                       remove_directory),
       cmocka_unit_test_setup_teardown(test_pause_and_categories, make_directory, remove_directory),
       cmocka_unit_test_setup_teardown(test_threads_have_rings_of_their_own, make_directory,

@@ -1,0 +1,458 @@
+#!/usr/bin/env python3
+"""Every event of a profile in every document that is made from it, against numbers computed here.
+
+    tests/documents/profiles.py HLOSCOPE
+
+Profiles are made at random with an encoder of their own: threads of a host whose operators nest, a
+device with lines of operators and modules, counters. What they must give is computed from the same
+lists: the rows of the CSV and of the raw text, Chrome's events, OpenTelemetry's spans,
+TensorBoard's lines, the table of operators.
+"""
+
+import csv
+import io
+import json
+import math
+import pathlib
+import random
+import struct
+import subprocess
+import sys
+import tempfile
+
+EPOCH_NS = 1_700_000_000_000_000_000
+
+
+# ---- protobuf -------------------------------------------------------------------------------------
+
+
+def varint(number: int) -> bytes:
+    number &= (1 << 64) - 1
+    out = bytearray()
+    while number > 127:
+        out.append(number & 127 | 128)
+        number >>= 7
+    return bytes([*out, number])
+
+
+def put(field: int, value: int | str | bytes | float) -> bytes:
+    if isinstance(value, int):
+        return varint(field << 3) + varint(value)
+    if isinstance(value, float):
+        return varint(field << 3 | 1) + struct.pack("<d", value)
+    data = value.encode() if isinstance(value, str) else value
+    return varint(field << 3 | 2) + varint(len(data)) + data
+
+
+def fields(data: bytes) -> list[tuple[int, int | bytes]]:
+    found = []
+    at = 0
+
+    def number() -> int:
+        nonlocal at
+        value = shift = 0
+        while True:
+            byte = data[at]
+            at += 1
+            value |= (byte & 127) << shift
+            shift += 7
+            if byte < 128:
+                return value
+
+    while at < len(data):
+        tag = number()
+        if tag & 7 == 0:
+            found.append((tag >> 3, number()))
+        elif tag & 7 == 1:
+            found.append((tag >> 3, data[at : at + 8]))
+            at += 8
+        else:
+            size = number()
+            found.append((tag >> 3, data[at : at + size]))
+            at += size
+    return found
+
+
+def first(message: bytes, field: int, default: int | bytes = 0):
+    return next((value for number, value in fields(message) if number == field), default)
+
+
+# ---- a profile ------------------------------------------------------------------------------------
+
+
+class Event:
+    def __init__(self, name: str, start_ps: int, duration_ps: int, stats: dict):
+        self.name = name
+        self.start_ps = start_ps  # after its line's begin
+        self.duration_ps = duration_ps
+        self.stats = stats
+        self.children: list[Event] = []
+
+    @property
+    def end_ps(self) -> int:
+        return self.start_ps + self.duration_ps
+
+
+def nested(chance: random.Random, begin: int, end: int, depth: int, stats) -> list[Event]:
+    """Events one after the other, of which some have others within; some touch."""
+    found = []
+    at = begin
+    while end - at > 40_000 and len(found) < 6:
+        at += chance.choice((0, 1000 * chance.randrange(1, 20)))
+        duration = 1000 * chance.randrange(5, max(6, (end - at) // 2000))
+        if at + duration > end:
+            break
+        event = Event(f"op.{chance.randrange(7)}", at, duration, stats())
+        if depth and chance.random() < 0.6:
+            event.children = nested(chance, at, at + duration, depth - 1, stats)
+        found.append(event)
+        at += duration
+    return found
+
+
+def flat(events: list[Event], depth: int = 0):
+    for event in events:
+        yield event, depth
+        yield from flat(event.children, depth + 1)
+
+
+class Plane:
+    def __init__(self, name: str):
+        self.name = name
+        self.lines: list[tuple[int, str, int, list[Event]]] = []
+        self.names: list[str] = []
+        self.stats: list[str] = []
+
+    def number(self, names: list[str], text: str) -> int:
+        if text not in names:
+            names.append(text)
+        return names.index(text) + 1
+
+    def encode(self) -> bytes:
+        lines = b""
+        for tid, name, timestamp, events in self.lines:
+            body = put(1, tid) + put(2, name) + put(3, timestamp)
+            for event, _ in flat(events):
+                message = put(1, self.number(self.names, event.name))
+                message += put(2, event.start_ps) + put(3, event.duration_ps)
+                for key, value in event.stats.items():
+                    stat = put(1, self.number(self.stats, key))
+                    if isinstance(value, str):
+                        stat += put(5, value)
+                    elif isinstance(value, float):
+                        stat += put(2, value)
+                    else:
+                        stat += put(4 if value < 0 else 3, value)
+                    message += put(4, stat)
+                body += put(4, message)
+            lines += put(3, body)
+        metas = b"".join(
+            put(field, put(1, number) + put(2, put(1, number) + put(2, name)))
+            for field, names in ((4, self.names), (5, self.stats))
+            for number, name in enumerate(names, 1)
+        )
+        return put(1, 1) + put(2, self.name) + lines + metas
+
+
+def profile(seed: int) -> tuple[list[Plane], bytes]:
+    chance = random.Random(seed)
+    host = Plane("/host:CPU")
+
+    def operator() -> dict:
+        return {"hlo_op": "", "program_id": 7, "left": -chance.randrange(1, 9), "size": 12}
+
+    def named(events: list[Event]) -> list[Event]:
+        for event, _ in flat(events):
+            event.stats["hlo_op"] = event.name
+        return events
+
+    for tid in (11, 12):
+        events = named(nested(chance, 5_000, 3_000_000, 3, operator))
+        host.lines.append((tid, f"tf_XLAEigen/{tid}", EPOCH_NS + 1000 * tid, events))
+    python = nested(chance, 0, 2_000_000, 4, dict)
+    for event, _ in flat(python):
+        event.name = f"call {event.name}"
+    host.lines.append((3, "python", EPOCH_NS, python))
+    device = Plane("/device:TPU:0")
+    runs = [Event("jit_f(7)", 1_000_000 * i, 900_000, {"run_id": i + 1}) for i in range(3)]
+    ops = [
+        part
+        for run in runs
+        for part in nested(chance, run.start_ps, run.end_ps, 2, lambda: {"share": 0.25})
+    ]
+    device.lines.append((1, "XLA Modules", EPOCH_NS + 5000, runs))
+    device.lines.append((2, "XLA Ops", EPOCH_NS + 5000, ops))
+    planes = [host, device]
+    return planes, b"".join(put(1, plane.encode()) for plane in planes)
+
+
+# ---- what must be in the documents ----------------------------------------------------------------
+
+
+def expected_rows(planes: list[Plane]) -> list[tuple]:
+    """(start_ns, duration_ns, pid, tid, thread, category, name, depth, attributes)"""
+    rows = []
+    for pid, plane in enumerate(planes, 1):
+        for tid, thread, timestamp, events in plane.lines:
+            for event, _ in flat(events):
+                start = timestamp - EPOCH_NS + event.start_ps // 1000
+                if "hlo_op" in event.stats or thread == "XLA Ops":
+                    category = "operator"
+                elif thread == "XLA Modules":
+                    category = "execute"
+                else:
+                    category = "framework"
+                around = sum(
+                    other is not event
+                    and (other.start_ps, -other.duration_ps) <= (event.start_ps, -event.duration_ps)
+                    and event.start_ps < other.end_ps
+                    for other, _ in flat(events)
+                )
+                shown = [f"{key}={value}" for key, value in event.stats.items()]
+                rows.append(
+                    (start, event.duration_ps // 1000, pid, tid, thread, category, event.name)
+                    + (around, " ".join(shown))
+                )
+    return sorted(rows)
+
+
+def equal(found, wanted, what: str) -> None:
+    if found == wanted:
+        return
+    if isinstance(found, list):
+        for i, (a, b) in enumerate(zip(found, wanted)):
+            if a != b:
+                raise AssertionError(f"{what}, entry {i}: {a}, expected {b}")
+        raise AssertionError(f"{what}: {len(found)} entries, expected {len(wanted)}")
+    raise AssertionError(f"{what}: {found}, expected {wanted}")
+
+
+class Case:
+    def __init__(self, hloscope: str, folder: pathlib.Path, seed: int):
+        self.hloscope = hloscope
+        self.planes, data = profile(seed)
+        self.folder = folder
+        self.file = folder / f"{seed}.xplane.pb"
+        self.file.write_bytes(data)
+        self.rows = expected_rows(self.planes)
+
+    def run(self, *arguments: str) -> str:
+        return subprocess.run(
+            [self.hloscope, *arguments],
+            cwd=self.folder,
+            check=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+        ).stdout
+
+    def rows_are_the_events(self) -> None:
+        text = self.run("export", str(self.file), "--to=csv", "-o", "-")
+        rows = list(csv.DictReader(io.StringIO(text)))
+        found = sorted(
+            tuple(int(row[key]) for key in ("start_ns", "duration_ns", "pid", "tid"))
+            + (row["thread"], row["category"], row["name"], int(row["depth"]), row["attributes"])
+            for row in rows
+        )
+        equal(found, self.rows, "rows")
+        equal({row["kind"] for row in rows}, {"span"}, "kinds")
+        equal(len({row["span_id"] for row in rows}), len(rows), "numbers of spans")
+        by_place = {}
+        for row in rows:  # in order of time: whoever is open around it on its thread
+            lane = by_place.setdefault((row["pid"], row["tid"]), [])
+            del lane[int(row["depth"]) :]
+            equal(
+                int(row["start_ns"]),
+                max([int(row["start_ns"])] + [int(r["start_ns"]) for r in lane]),
+                "order",
+            )
+            lane.append(row)
+
+    def raw_text_has_them(self) -> None:
+        text = self.run("export", str(self.file), "--to=raw", "-o", "-")
+        lines = [line for line in text.splitlines() if line and not line.startswith("#")]
+        found = sorted(tuple(map(int, line.split()[:2])) for line in lines)
+        equal(found, sorted(row[:2] for row in self.rows), "raw lines")
+
+    def chrome_has_them(self) -> None:
+        document = json.loads(self.run("export", str(self.file), "--to=chrome", "-o", "-"))
+        found = sorted(
+            (round(1000 * e["ts"]), round(1000 * e["dur"]), e["pid"], e["name"])
+            for e in document["traceEvents"]
+            if e["ph"] == "X"
+        )
+        equal(found, sorted((r[0], r[1], r[2], r[6]) for r in self.rows), "Chrome's events")
+        threads = {
+            (e["pid"], e["args"]["name"])
+            for e in document["traceEvents"]
+            if e["ph"] == "M" and e["name"] == "thread_name"
+        }
+        equal(threads, {(r[2], r[4]) for r in self.rows}, "Chrome's threads")
+        programs = sorted(
+            e["name"]
+            for e in document["traceEvents"]
+            if e["ph"] == "X" and e.get("args", {}).get("program") == "jit_f"
+        )
+        wanted = sorted(
+            event.name
+            for plane in self.planes
+            for _, _, _, events in plane.lines
+            for event, _ in flat(events)
+            if "program_id" in event.stats
+        )
+        equal(programs, wanted, "events of the program")
+
+    def opentelemetry_has_them(self) -> None:
+        text = self.run("export", str(self.file), "--to=otlp", "-o", "-")
+        spans = [
+            span
+            for line in text.splitlines()
+            for resource in json.loads(line).get("resourceSpans", [])
+            for scope in resource["scopeSpans"]
+            for span in scope["spans"]
+        ]
+        found = sorted(
+            (
+                int(span["startTimeUnixNano"]) - EPOCH_NS,
+                int(span["endTimeUnixNano"]) - int(span["startTimeUnixNano"]),
+                span["name"],
+            )
+            for span in spans
+        )
+        equal(found, sorted((r[0], r[1], r[6]) for r in self.rows), "spans")
+
+    def speedscope_opens_and_closes_them(self) -> None:
+        document = json.loads(self.run("export", str(self.file), "--to=speedscope", "-o", "-"))
+        found = []
+        for lane in document["profiles"]:
+            open_frames = []
+            at = -math.inf
+            for event in lane["events"]:
+                assert event["at"] >= at, (event, at)
+                at = event["at"]
+                if event["type"] == "O":
+                    open_frames.append((event["frame"], at))
+                else:
+                    frame, begin = open_frames.pop()
+                    equal(frame, event["frame"], "the frame that closes")
+                    name = document["shared"]["frames"][frame]["name"]
+                    found.append((round(at - begin), name))
+            equal(open_frames, [], "frames left open")
+        equal(document["profiles"][0]["unit"], "nanoseconds", "unit")
+        equal(sorted(found), sorted((r[1], r[6]) for r in self.rows), "speedscope's frames")
+
+    def tensorboard_nests_them(self) -> None:
+        self.run("export", str(self.file), "--to=tensorboard", "-o", f"logs-{self.file.stem}")
+        written = list((self.folder / f"logs-{self.file.stem}").rglob("*.xplane.pb"))
+        equal(len(written), 1, "files")
+        lanes = []
+        kept = []
+        for number, plane in fields(written[0].read_bytes()):
+            if number != 1:
+                continue
+            name = first(plane, 2).decode()
+            metas = {}
+            for field, entry in fields(plane):
+                if field == 4:
+                    meta = first(entry, 2)
+                    metas[first(meta, 1)] = first(meta, 4, first(meta, 2, b"")).decode()
+            for field, line in fields(plane):
+                if field != 3:
+                    continue
+                begin = first(line, 3)
+                events = [
+                    (begin * 1000 + first(e, 2), first(e, 3), metas[first(e, 1)])
+                    for f, e in fields(line)
+                    if f == 4
+                ]
+                if name == "/device:TPU:1" and first(line, 2) == b"XLA Ops":
+                    lanes.append(events)
+                elif name != "/device:TPU:1":
+                    kept += events
+        for events in lanes:  # events of a line nest, or viewers drop them
+            ends = []
+            for start, duration, _ in events:
+                while ends and ends[-1] <= start:
+                    ends.pop()
+                assert not ends or start + duration <= ends[-1], (start, duration, ends)
+                ends.append(start + duration)
+        wanted = [
+            [
+                (timestamp * 1000 + event.start_ps, event.duration_ps, event.name)
+                for event, _ in flat(events)
+            ]
+            for plane in self.planes
+            for _, _, timestamp, events in plane.lines
+        ]
+        equal(sorted(kept), sorted(event for lane in wanted for event in lane), "what is copied")
+        equal(sorted(map(sorted, lanes)), sorted(map(sorted, wanted[:2])), "lines of operators")
+
+    def operators_add_up(self) -> None:
+        wanted = {}
+        for device, events in (
+            ("CPU", [e for line in self.planes[0].lines[:2] for e in line[3]]),
+            ("/device:TPU:0", self.planes[1].lines[1][3]),
+        ):
+            for event, _ in flat(events):
+                row = wanted.setdefault((device, event.name), [0, 0, 0, 0])
+                row[0] += 1
+                row[1] += event.duration_ps
+                row[2] += event.duration_ps - sum(c.duration_ps for c in event.children)
+                row[3] = max(row[3], event.duration_ps)
+        document = json.loads(
+            self.run("tables", str(self.file), "hlo-operators", "--format=json", "--by-device")
+        )
+        columns = [column["name"] for column in document["columns"]]
+        rows = [
+            dict(zip(columns, row)) if isinstance(row, list) else row for row in document["rows"]
+        ]
+        equal(len(rows), len(wanted), "operators")
+        total = sum(row[2] for row in wanted.values())
+        for row in rows:
+            device = next(d for d, _ in wanted if d.endswith(row["device"].split(":")[-1]))
+            count, time, self_time, longest = wanted[device, row["name"]]
+            for key, value in (
+                ("occurrences", count),
+                ("time", time / 1000),
+                ("self_time", self_time / 1000),
+                ("mean", self_time / 1000 / count),
+                ("max", longest / 1000),
+                ("share", self_time / total),
+            ):
+                assert math.isclose(row[key], value, rel_tol=1e-9), (row["name"], key, row, value)
+
+
+CHECKS = [
+    Case.rows_are_the_events,
+    Case.raw_text_has_them,
+    Case.chrome_has_them,
+    Case.opentelemetry_has_them,
+    Case.speedscope_opens_and_closes_them,
+    Case.tensorboard_nests_them,
+    Case.operators_add_up,
+]
+SEEDS = (1, 2, 3)
+
+
+def main() -> int:
+    hloscope = str(pathlib.Path(sys.argv[1]).resolve())
+    bad = 0
+    print(f"1..{len(CHECKS) * len(SEEDS)}")
+    number = 0
+    with tempfile.TemporaryDirectory(prefix="hloscope-profiles-") as scratch:
+        for seed in SEEDS:
+            case = Case(hloscope, pathlib.Path(scratch), seed)
+            for check in CHECKS:
+                number += 1
+                name = f"{check.__name__}, seed {seed}"
+                try:
+                    check(case)
+                    print(f"ok {number} - {name}")
+                except Exception as error:
+                    bad += 1
+                    print(f"not ok {number} - {name}\n# {type(error).__name__}: {error}")
+    return 1 if bad else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
