@@ -735,6 +735,161 @@ static void donation_with_a_dependency_waits_for_it(void **state) {
   drop_buffer(args.out_buffer);
 }
 
+// ---- no memory ----------------------------------------------------------------------------------
+
+// A call that makes something of `from` (which it may take away). The error's code, 0 = none; what
+// it made is in *out_buffer or *out_event.
+typedef struct call {
+  const char *name;
+  int (*run)(PJRT_Buffer *from, PJRT_Buffer **out_buffer, PJRT_Event **out_event);
+} call;
+
+static const int64_t SIX[2] = {2, 3};
+static float six[6] = {1, 2, 3, 4, 5, 6};
+
+static int call_put(PJRT_Buffer *from, PJRT_Buffer **out_buffer, PJRT_Event **out_event) {
+  PJRT_Client_BufferFromHostBuffer_Args args =
+      ARGS_OF(PJRT_Client_BufferFromHostBuffer, .client = client, .data = six,
+              .type = PJRT_Buffer_Type_F32, .dims = SIX, .num_dims = 2);
+  int code = drop_error(api->PJRT_Client_BufferFromHostBuffer(&args));
+  *out_buffer = args.buffer;
+  *out_event = args.done_with_host_buffer;
+  return code;
+}
+
+static int call_get(PJRT_Buffer *from, PJRT_Buffer **out_buffer, PJRT_Event **out_event) {
+  static float back[6];
+  PJRT_Buffer_ToHostBuffer_Args args =
+      ARGS_OF(PJRT_Buffer_ToHostBuffer, .src = from, .dst = back, .dst_size = sizeof back);
+  int code = drop_error(api->PJRT_Buffer_ToHostBuffer(&args));
+  *out_event = args.event;
+  return code;
+}
+
+static int call_copy(PJRT_Buffer *from, PJRT_Buffer **out_buffer, PJRT_Event **out_event) {
+  PJRT_Buffer_CopyToMemory_Args args =
+      ARGS_OF(PJRT_Buffer_CopyToMemory, .buffer = from, .dst_memory = client->memory_list[0]);
+  int code = drop_error(api->PJRT_Buffer_CopyToMemory(&args));
+  *out_buffer = args.dst_buffer;
+  return code;
+}
+
+static int call_donate(PJRT_Buffer *from, PJRT_Buffer **out_buffer, PJRT_Event **out_event) {
+  PJRT_Buffer_DonateWithControlDependency_Args args =
+      ARGS_OF(PJRT_Buffer_DonateWithControlDependency, .buffer = from);
+  int code = drop_error(api->PJRT_Buffer_DonateWithControlDependency(&args));
+  *out_buffer = args.out_buffer;
+  if (!code) {
+    PJRT_Buffer_DonateWithControlDependency_Callback_Args callback = {
+        .struct_size = PJRT_Buffer_DonateWithControlDependency_Callback_Args_STRUCT_SIZE,
+        .callback_data = args.callback_data};
+    args.dependency_ready_callback(&callback);
+  }
+  return code;
+}
+
+static int call_error_buffer(PJRT_Buffer *from, PJRT_Buffer **out_buffer, PJRT_Event **out_event) {
+  PJRT_Client_CreateErrorBuffer_Args args = ARGS_OF(
+      PJRT_Client_CreateErrorBuffer, .client = client, .error_code = PJRT_Error_Code_DATA_LOSS,
+      .error_message = "lost it", .error_message_size = 7, .shape_dims = SIX, .shape_num_dims = 2,
+      .shape_element_type = PJRT_Buffer_Type_F32, .memory = client->memory_list[0]);
+  int code = drop_error(api->PJRT_Client_CreateErrorBuffer(&args));
+  *out_buffer = args.buffer;
+  return code;
+}
+
+static int call_ready(PJRT_Buffer *from, PJRT_Buffer **out_buffer, PJRT_Event **out_event) {
+  PJRT_Buffer_ReadyEvent_Args args = ARGS_OF(PJRT_Buffer_ReadyEvent, .buffer = from);
+  int code = drop_error(api->PJRT_Buffer_ReadyEvent(&args));
+  *out_event = args.event;
+  return code;
+}
+
+static int call_event(PJRT_Buffer *from, PJRT_Buffer **out_buffer, PJRT_Event **out_event) {
+  PJRT_Event_Create_Args args = ARGS_OF(PJRT_Event_Create, .event = NULL);
+  int code = drop_error(api->PJRT_Event_Create(&args));
+  *out_event = args.event;
+  return code;
+}
+
+enum { MOST_HELD = 20000 };
+static PJRT_Buffer *held_buffers[MOST_HELD];
+static PJRT_Event *held_events[MOST_HELD];
+static int held_count;
+
+// What was given back serves again: takes all of it, so that the next call needs an allocation.
+static void use_up_what_is_kept(void) {
+  hsc_alloc_fail_after(1);
+  for (int code = 0; !code && held_count < MOST_HELD;) {
+    PJRT_Buffer **buffer = &held_buffers[held_count];
+    PJRT_Event **event = &held_events[held_count];
+    *buffer = NULL;
+    *event = NULL;
+    code = call_put(NULL, buffer, event);
+    if (code)
+      code = call_event(NULL, buffer, event);
+    held_count += !code;
+  }
+  hsc_alloc_fail_after(0);
+}
+
+static void give_back_what_was_used_up(void) {
+  for (; held_count > 0; held_count--) {
+    if (held_buffers[held_count - 1])
+      drop_buffer(held_buffers[held_count - 1]);
+    drop_event(held_events[held_count - 1]);
+  }
+}
+
+// Each allocation fails in turn: an error says so, nothing was made, what was given is as it was,
+// and the memory of the device is counted as before.
+static void each_call_survives_each_allocation_that_fails(void **state) {
+  static const call calls[] = {{"BufferFromHostBuffer", call_put},
+                               {"ToHostBuffer", call_get},
+                               {"CopyToMemory", call_copy},
+                               {"DonateWithControlDependency", call_donate},
+                               {"CreateErrorBuffer", call_error_buffer},
+                               {"ReadyEvent", call_ready},
+                               {"Event_Create", call_event}};
+  int all_failures = 0;
+  for (size_t c = 0; c < HSC_COUNT_OF(calls); c++) {
+    int64_t before = bytes_in_use();
+    int failures = 0;
+    for (uint64_t n = 1, failed = 1; failed; n++) {
+      PJRT_Buffer *from = put(six, PJRT_Buffer_Type_F32, 2, SIX,
+                              PJRT_HostBufferSemantics_kImmutableOnlyDuringCall, NULL);
+      PJRT_Buffer *made = NULL;
+      PJRT_Event *event = NULL;
+      float back[6] = {0};
+      use_up_what_is_kept();
+      hsc_alloc_fail_after(n);
+      int code = calls[c].run(from, &made, &event);
+      hsc_alloc_fail_after(0);
+      failed = code != 0;
+      failures += code != 0;
+      if (failed && code != PJRT_Error_Code_RESOURCE_EXHAUSTED)
+        fail_msg("%s, allocation %d: code %d", calls[c].name, (int)n, code);
+      if (failed && (made || event))
+        fail_msg("%s, allocation %d: an error, and something was made", calls[c].name, (int)n);
+      if (!failed && !made && !event)
+        fail_msg("%s, allocation %d: no error, and nothing was made", calls[c].name, (int)n);
+      if (failed) {
+        get(from, back, sizeof back);
+        assert_memory_equal(back, six, sizeof back);
+      }
+      if (event)
+        drop_event(event);
+      if (made)
+        drop_buffer(made);
+      drop_buffer(from);
+      give_back_what_was_used_up();
+      assert_int_equal(bytes_in_use(), before);
+    }
+    all_failures += failures;
+  }
+  assert_true(all_failures >= 8);
+}
+
 // ---- events -------------------------------------------------------------------------------------
 
 static int last_code, call_count;
@@ -908,6 +1063,7 @@ int main(void) {
       cmocka_unit_test(aliases_wait_for_their_contents),
       cmocka_unit_test(error_buffers_give_their_error),
       cmocka_unit_test(donation_with_a_dependency_waits_for_it),
+      cmocka_unit_test(each_call_survives_each_allocation_that_fails),
       cmocka_unit_test(events_of_the_host_are_set_once),
       cmocka_unit_test(hosts_attach_data_to_memories),
       cmocka_unit_test(options_of_the_client),

@@ -17,13 +17,20 @@ static hsc_client *client;
 // A loop of 7 trips around a product, then a reduction.
 static const char looped[] =
     "HloModule looped\n"
+    "FileNames\n1 \"other.py\"\n2 \"lib.py\"\n\nFunctionNames\n1 \"f\"\n\n"
+    "FileLocations\n1 {file_name_id=1 function_name_id=1 line=3 end_line=3 column=1 end_column=2}\n"
+    "2 {file_name_id=2 function_name_id=1 line=99 end_line=99 column=1 end_column=2}\n\n"
+    "StackFrames\n1 {file_location_id=1 parent_frame_id=1}\n"
+    "2 {file_location_id=2 parent_frame_id=1}\n\n"
     "add { a = f32[] parameter(0)\n b = f32[] parameter(1)\n ROOT s = f32[] add(a, b) }\n"
     "body { t = (s32[], f32[64,64]) parameter(0)\n"
     "  i = s32[] get-tuple-element(t), index=0\n x = f32[64,64] get-tuple-element(t), index=1\n"
     "  one = s32[] constant(1)\n j = s32[] add(i, one)\n"
     "  d = f32[64,64] dot(x, x), lhs_contracting_dims={1}, rhs_contracting_dims={0}, "
-    "metadata={op_name=\"jit(f)/while/body/dot_general\"}\n"
-    "  y = f32[64,64] tanh(d), metadata={op_name=\"jit(f)/while/body/tanh\"}\n"
+    "metadata={op_name=\"jit(f)/while/body/dot_general\" source_file=\"train.py\" "
+    "source_line=17}\n"
+    "  y = f32[64,64] tanh(d), metadata={op_name=\"jit(f)/while/body/tanh\" "
+    "source_file=\"train.py\" source_line=17}\n"
     "  ROOT r = (s32[], f32[64,64]) tuple(j, y) }\n"
     "condition { t = (s32[], f32[64,64]) parameter(0)\n i = s32[] get-tuple-element(t), index=0\n "
     "n = s32[] constant(7)\n ROOT c = pred[] compare(i, n), direction=LT }\n"
@@ -31,7 +38,7 @@ static const char looped[] =
     "  t = (s32[], f32[64,64]) tuple(zero, p)\n w = (s32[], f32[64,64]) while(t), "
     "condition=condition, body=body\n"
     "  y = f32[64,64] get-tuple-element(w), index=1\n ROOT s = f32[64] reduce(y, z), "
-    "dimensions={1}, to_apply=add }\n";
+    "dimensions={1}, to_apply=add, metadata={op_name=\"jit(f)/sum\" stack_frame_id=2} }\n";
 
 static int open_device(void **state) {
   EXPECT_OK(hsc_plugin_open_table(hsc__plugin_table(), "built-in", &plugin));
@@ -97,24 +104,31 @@ static void every_thunk_is_recorded_with_its_cost(void **state) {
   hsc_table_destroy(table);
   int64_t products = 0;
   int64_t loops = 0;
+  int64_t sums = 0;
   int64_t inside = 0;
   int64_t loop_total = 0;
   int64_t loop_self = 0;
   for (int i = 0; i < hsc_profile_op_count(profile); i++) {
     const hsc_profile_op *op = &hsc_profile_ops(profile)[i];
     assert_true(op->total_ps >= op->self_ps && op->self_ps >= 0);
-    if (hsc_view_equals_text(op->category, "while")) {
+    if (hsc_view_equals_text(op->op_name, "jit(f)/sum")) {
+      sums += op->count;
+      assert_true(hsc_view_equals_text(op->source, "lib.py:99"));
+    } else if (hsc_view_equals_text(op->category, "while")) {
       loops += op->count;
       loop_total += op->total_ps;
       loop_self += op->self_ps;
     } else if (op->op_name.size && memmem(op->op_name.data, op->op_name.size, "while/body", 10)) {
       inside += op->total_ps;
       // the product, whatever was fused to it
-      if (op->flops >= 2.0 * 64 * 64 * 64)
+      if (op->flops >= 2.0 * 64 * 64 * 64) {
         products += op->count;
+        assert_true(hsc_view_equals_text(op->source, "train.py:17"));
+      }
     }
   }
   assert_int_equal(loops, 3);
+  assert_int_equal(sums, 3);
   assert_int_equal(products, 3 * 7);
   assert_true(loop_total - loop_self >= inside && inside > 0);
   const hsc_profile_module *module = hsc_profile_modules(profile);
