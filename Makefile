@@ -161,8 +161,9 @@ mutants: ## small faults put into the source, and which of them no test notices:
 	@scripts/bootstrap --dev
 	@python3 tools/mutants.py $(addprefix --folder ,$(FOLDER)) $(addprefix --files ,$(MUTANT_FILES)) --count $(or $(COUNT),100) --seed $(or $(SEED),1) $(MUTANT_OPTIONS)
 
-mutants-changed: ## ten of them in the files that differ from main
-	@$(MAKE) --no-print-directory mutants COUNT=10 MUTANT_FILES=$$(git diff --name-only --diff-filter=d main -- 'src/*.c' | paste -sd, | grep . || echo none)
+mutants-changed: ## ten of them in the files that differ from main (on it: from the commit before)
+	@scripts/bootstrap --dev
+	@python3 tools/mutants.py --changed --count $(or $(COUNT),10) --seed $(or $(SEED),1) $(MUTANT_OPTIONS)
 
 .PHONY: mutants-rows weekly
 mutants-rows: ## a flag, number or name of a row of a .def changed, and which of that no test notices: make mutants-rows ROWS=ops.def COUNT=20 SEED=1 (half a minute to two each)

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Mutation testing: puts small faults into the source and says which of them no test notices.
 
-    tools/mutants.py [--folder NAME]... [--files FILE,...] [--count N] [--seed N] [--jobs N]
-    [--numbers N,...] [--json FILE] [--at-least PERCENT]
+    tools/mutants.py [--folder NAME]... [--files FILE,...] [--changed] [--count N] [--seed N]
+    [--jobs N] [--numbers N,...] [--json FILE] [--at-least PERCENT]
 
 One build (clang, LLVM 19) holds all faults, each behind a switch that the environment variable
 HSC_MUTANT turns on (mutants/mutate.c); a first run of the tests notes which faults each test
@@ -10,6 +10,9 @@ reaches, so that a fault is tried only on the tests that reach it, the most part
 first. A fault counts as noticed when a test fails, crashes or takes longer than its limit. What no
 test notices is listed with file, line and what changed; faults that change nothing that anybody
 could see are listed with the reason in mutants/equivalent.tsv and left out of the score.
+
+With --changed there are faults only in the files that differ from the main branch (on it: from the
+commit before), so that little is compiled with them; the copy is another one.
 
 Everything happens in a copy of the tree (--work, by default in the temporary folder), and the tests
 run as nobody when root calls: a fault may delete what it can reach.
@@ -86,10 +89,28 @@ def run(command: list[str], **keywords) -> None:
         )
 
 
-class Workplace:
-    """A copy of the tree, with a build that holds all faults."""
+def git(*arguments: str) -> str:
+    """What git says; "" where it says no."""
+    done = subprocess.run(
+        ["git", *arguments], cwd=ROOT, check=False, capture_output=True, text=True
+    )
+    return done.stdout.strip() if done.returncode == 0 else ""
 
-    def __init__(self, work: pathlib.Path, jobs: int):
+
+def changed_files() -> list[str]:
+    """Sources that differ from the main branch; on it, from the commit before."""
+    base = git("merge-base", "HEAD", "main") or git("merge-base", "HEAD", "origin/main")
+    if base == git("rev-parse", "HEAD"):
+        base = git("rev-parse", "--verify", "-q", "HEAD~1")
+    names = git("diff", "--name-only", "--diff-filter=d", base, "--", "src/*.c") if base else ""
+    return names.splitlines()
+
+
+class Workplace:
+    """A copy of the tree, with a build that holds all faults, or those of some files."""
+
+    def __init__(self, work: pathlib.Path, jobs: int, only: list[str] | None = None):
+        self.only = only
         self.work = work
         self.tree = work / "tree"
         self.build = self.tree / "build"
@@ -162,9 +183,11 @@ class Workplace:
         files = sorted(
             str(path.relative_to(self.tree)) for path in (self.tree / "src").rglob("*.c")
         )
-        old += [
-            name for name in files if name not in old
-        ]  # a number, once given, stays: objects hold it
+        # A number, once given, stays: objects hold it.
+        new = [name for name in files if name not in old and (not self.only or name in self.only)]
+        for name in new:
+            (self.tree / name).touch()  # compiled without faults until now
+        old += new
         known.write_text("\n".join(old) + "\n")
         if (
             not (self.work / "stamp").exists() or (self.work / "stamp").read_text() != stamp
@@ -354,7 +377,7 @@ def try_test(
         return passed, time.monotonic() - begin, text
 
 
-def cover(place: Workplace, tests: list[Test], cache: pathlib.Path) -> list[Test]:
+def cover(place: Workplace, tests: list[Test]) -> list[Test]:
     """Runs every test once without a fault, and notes what it reaches. Those that fail are named
     and left out."""
 
@@ -451,6 +474,9 @@ def main() -> int:
         help="a folder of src/, or the start of a path in it",
     )
     parser.add_argument("--files", default="", help="these files only, with commas")
+    parser.add_argument(
+        "--changed", action="store_true", help="only the files that differ from the main branch"
+    )
     parser.add_argument("--count", type=int, default=100)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--jobs", type=int, default=max(1, (os.cpu_count() or 2) // 2))
@@ -468,7 +494,7 @@ def main() -> int:
     parser.add_argument(
         "--work",
         type=pathlib.Path,
-        default=pathlib.Path(tempfile.gettempdir()) / f"hloscope-mutants-{os.getuid()}",
+        help="default: hloscope-mutants-UID in the temporary folder",
     )
     parser.add_argument("--json", type=pathlib.Path, help="writes every fault and what noticed it")
     parser.add_argument("--as-is", action="store_true", help="uses what the last call built")
@@ -477,17 +503,24 @@ def main() -> int:
     )
     options = parser.parse_args()
     begin = time.monotonic()
-    place = Workplace(options.work, options.jobs)
+    changed = changed_files() if options.changed else []
+    if options.changed and not changed:
+        print("no source file differs: no fault to try")
+        return 0
+    work = options.work or pathlib.Path(tempfile.gettempdir()) / (
+        f"hloscope-mutants-{os.getuid()}" + ("-changed" if changed else "")
+    )
+    place = Workplace(work, options.jobs, changed)
     if not options.as_is:
         place.copy_sources()
         place.make()
         place.write_expectations()
     print(f"# built after {time.monotonic() - begin:.0f} s", flush=True)
-    tests = cover(place, place.tests(), options.work)
+    tests = cover(place, place.tests())
     print(f"# {len(tests)} tests, covered after {time.monotonic() - begin:.0f} s", flush=True)
     faults = place.faults()
     kinds = options.kinds.split(",") if options.kinds else []
-    files = options.files.split(",") if options.files else []
+    files = options.files.split(",") if options.files else changed
     same = equivalents()
     pool = [
         fault

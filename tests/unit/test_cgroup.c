@@ -34,6 +34,14 @@ static const machine machines[] = {
      3,
      250000,
      1000},
+    // a kernel without limits of time counts no throttling; quotas of nothing are none
+    {{"proc/self/cgroup=0::/job\n", "sys/fs/cgroup/cgroup.controllers=cpu\n",
+      "sys/fs/cgroup/job/cpu.max=0 100000\n", "sys/fs/cgroup/job/cpu.stat=usage_usec 9\n"},
+     INFINITY,
+     "",
+     0,
+     0,
+     INFINITY},
     // a parent is tighter than the group
     {{"proc/self/cgroup=0::/work/job\n", "sys/fs/cgroup/cgroup.controllers=cpu\n",
       "sys/fs/cgroup/work/cpu.max=150000 100000\n",
