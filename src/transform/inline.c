@@ -104,21 +104,23 @@ hsc_instr *hsc__row(hsc_builder *b, hsc_instr *stack, hsc_instr *index) {
     sizes[i] = stack->shape.dims[i];
   }
   hsc_instr *slice = hsc_build_dynamic_slice(b, stack, rank, indices, (hsc_dims){rank, sizes});
-  return hsc_build_reshape(b, slice, rank - 1, sizes + 1);
+  hsc_shape row =
+      hsc_shape_array(b->module->arena, stack->shape.type, rank - 1, stack->shape.dims + 1);
+  if (stack->shape.dynamic)
+    row.dynamic = stack->shape.dynamic + 1;
+  return hsc_build_op(b, HSC_OP_RESHAPE, row, NULL, 1, &slice, 0, NULL);
 }
 
 hsc_instr *hsc__set_row(hsc_builder *b, hsc_instr *stack, hsc_instr *row, hsc_instr *index) {
   if (b->status)
     return stack;
   hsc_instr *indices[HSC_MAX_RANK] = {index};
-  int64_t dims[HSC_MAX_RANK] = {1};
   int rank = stack->shape.rank;
-  for (int i = 1; i < rank; i++) {
+  for (int i = 1; i < rank; i++)
     indices[i] = i == 1 ? hsc_build_scalar(b, HSC_TYPE_S32, 0) : indices[1];
-    dims[i] = stack->shape.dims[i];
-  }
-  return hsc_build_dynamic_update_slice(b, stack, hsc_build_reshape(b, row, rank, dims), rank,
-                                        indices);
+  hsc_shape one = hsc__stacked_shape(b->module->arena, &row->shape, 1);
+  hsc_instr *update = hsc_build_op(b, HSC_OP_RESHAPE, one, NULL, 1, &row, 0, NULL);
+  return hsc_build_dynamic_update_slice(b, stack, update, rank, indices);
 }
 
 hsc_instr *hsc__zeros(hsc_builder *b, const hsc_shape *shape) {
