@@ -23,7 +23,7 @@ import tempfile
 EPOCH_NS = 1_700_000_000_000_000_000
 
 
-# ---- protobuf -------------------------------------------------------------------------------------
+# ---- protobuf -----------------------------------------------------------------------------------
 
 
 def varint(number: int) -> bytes:
@@ -77,7 +77,7 @@ def first(message: bytes, field: int, default: int | bytes = 0):
     return next((value for number, value in fields(message) if number == field), default)
 
 
-# ---- a profile ------------------------------------------------------------------------------------
+# ---- a profile ----------------------------------------------------------------------------------
 
 
 class Event:
@@ -186,7 +186,7 @@ def profile(seed: int) -> tuple[list[Plane], bytes]:
     return planes, b"".join(put(1, plane.encode()) for plane in planes)
 
 
-# ---- what must be in the documents ----------------------------------------------------------------
+# ---- what must be in the documents --------------------------------------------------------------
 
 
 def expected_rows(planes: list[Plane]) -> list[tuple]:
