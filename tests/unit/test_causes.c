@@ -143,8 +143,8 @@ static bool put_number(const char *group, const char *name, long long number) {
   return good;
 }
 
-// A group of control groups, version 1, that may have a tenth of a processor: what a child of it
-// lost. -1: no such group can be made here.
+// A group of control groups, version 1, that may have a hundredth of a processor (what it gets of
+// a busy machine is more than that): what a child of it lost. -1: no such group can be made here.
 static int64_t lost_in_a_small_group(void) {
   char group[100];
   int64_t lost = -1;
@@ -157,7 +157,7 @@ static int64_t lost_in_a_small_group(void) {
   if (child == 0) {
     hsc_pressure before;
     bool made = put_number(group, "cpu.cfs_period_us", 100000) &&
-                put_number(group, "cpu.cfs_quota_us", 10000) &&
+                put_number(group, "cpu.cfs_quota_us", 1000) &&
                 put_number(group, "cgroup.procs", getpid());
     hsc_pressure_get(&before);
     spin(made ? 500000000 : 0);
