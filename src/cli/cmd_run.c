@@ -316,6 +316,26 @@ static void note_counts(hsc_table *table, json_t *devices) {
   }
 }
 
+// A row of numbers that were not counted alike says so.
+static void note_counts_differ(hsc_table *table, json_t *devices) {
+  json_t *device;
+  size_t i;
+  const char *counted = NULL;
+  const char *estimated = NULL;
+  json_array_foreach (devices, i, device) {
+    const char *name = json_string_value(json_object_get(device, "device"));
+    if (at(device, "counts", "loop_trips") > 0)
+      counted = name;
+    else if (at(device, "flops", NULL) >= 0)
+      estimated = name;
+  }
+  if (counted && estimated)
+    hsc_table_note(table,
+                   "flops and bytes: %s counted every trip of the loops; %s's are its cost "
+                   "analysis, where a loop's body counts once",
+                   counted, estimated);
+}
+
 // Whether a device's phase took a hundredth of its time to the first result, or more.
 static bool is_large(json_t *devices, const char *name) {
   json_t *device;
@@ -419,6 +439,7 @@ static hsc_status *print_devices(hsc_cli *cli, json_t *result, bool all) {
     hsc_table_note(table, "cannot run here: no device; these compilers work ahead of time");
   if (all)
     note_counts(table, devices);
+  note_counts_differ(table, devices);
   note_sampling(table, devices, all);
   note_interval(table, devices);
   add_digests(table, devices, all);
