@@ -11,9 +11,9 @@
 #include "lab/devices/devices.h"
 #include "passes/manager/passes.h"
 
-enum { LIST, DUMP, DIFF, TIME, ABLATE, VALIDATE, REPORT, EXPLAIN, AUTOTUNE };
-static const char *const verbs[] = {"list",     "dump",   "diff",    "time",     "ablate",
-                                    "validate", "report", "explain", "autotune", NULL};
+enum { LIST, DUMP, DIFF, TIME, ABLATE, VALIDATE, REPORT, EXPLAIN, AUTOTUNE, WHY };
+static const char *const verbs[] = {"list",   "dump",    "diff",     "time", "ablate", "validate",
+                                    "report", "explain", "autotune", "why",  NULL};
 
 static const hsc_option options[] = {
     HSC_POSITIONAL_CHOICE(passes_args, verb, "VERB", verbs, HSC_REQUIRED, 0, "what to do"),
@@ -194,8 +194,8 @@ static const hsc_option options[] = {
         "S",
         -1,
         "seconds that the whole command may take; 0: no limit; -1: time 10, ablate 300 for "
-        "timing alone",
-        .verbs = "time,ablate"),
+        "timing alone, why none",
+        .verbs = "time,ablate,why"),
     HSC_OPTION_DOUBLE(passes_args,
                       margin_percent,
                       "margin",
@@ -283,6 +283,22 @@ static const hsc_option options[] = {
                       NULL,
                       "XLA's AlgorithmDenylist in text: algorithms that must not be used",
                       .verbs = "autotune"),
+    HSC_OPTION_STRING(passes_args,
+                      not_fused,
+                      "not-fused",
+                      "A,B",
+                      NULL,
+                      "an operation and one that reads it, by their names in the program, or two "
+                      "kernels of the compiled one; default: the pairs that cost most",
+                      .verbs = "why"),
+    HSC_OPTION_INT_FROM(passes_args,
+                        top,
+                        "top",
+                        "N",
+                        1,
+                        5,
+                        "pairs that are looked into, the dearest first",
+                        .verbs = "why"),
     HSC_OPTION_FLAG(passes_args,
                     fresh,
                     "fresh",
@@ -343,6 +359,8 @@ static hsc_status *run(const void *args_of_command, hsc_cli *cli) {
       return hsc__passes_autotune(args, cli);
     case ABLATE:
       return hsc__passes_ablate(args, cli);
+    case WHY:
+      return hsc__passes_why(args, cli);
     default:
       return hsc__passes_list(args, cli);
   }
@@ -370,6 +388,9 @@ const hsc_command_body hsc_command_passes = {
         "side.\n"
         "autotune: every algorithm of each dot and convolution, timed on this machine, and which "
         "was chosen; results are kept.\n"
+        "why: why an operation and its reader were not fused: the two are cut out, one thing at a "
+        "time is changed and compiled again, and what makes them one kernel is the cause, once "
+        "the whole program confirms it.\n"
         "explain: what a pass does, its names, what is known about it, and an example.",
     .examples =
         "hloscope passes list models/patterns/mlp_scan.hlo --changed\nhloscope passes list "
@@ -381,6 +402,7 @@ const hsc_command_body hsc_command_passes = {
         "hloscope passes ablate model.hlo --only fusion,cse --pairs\nhloscope passes validate "
         "model.hlo --device cuda:h100\n"
         "hloscope passes report model.hlo --device cpu,xla-cpu --results ablation.json -o report\n"
+        "hloscope passes why models/attention.hlo.gz\n"
         "hloscope passes autotune models/laplace_train.hlo.gz --export laplace.textproto\nhloscope "
         "passes explain algsimp",
 };

@@ -15,6 +15,8 @@ typedef struct passes_args {
   double limit_s, budget_s, precision, margin_percent, tolerance;
   int64_t level;
   const char *export_to, *import_from, *denylist;
+  const char *not_fused;
+  int64_t top;
   bool fresh;
   bool changed_only, all, that_changed, no_timing, resume, pairs, with_pipelines;
 } passes_args;
@@ -50,6 +52,8 @@ HSC_MUST_USE hsc_status *hsc__passes_diff(const passes_args *args, hsc_cli *cli)
 HSC_MUST_USE hsc_status *hsc__passes_validate(const passes_args *args, hsc_cli *cli);
 // cmd_passes_time.c
 HSC_MUST_USE hsc_status *hsc__passes_time(const passes_args *args, hsc_cli *cli);
+// cmd_passes_why.c
+HSC_MUST_USE hsc_status *hsc__passes_why(const passes_args *args, hsc_cli *cli);
 // cmd_passes_autotune.c
 HSC_MUST_USE hsc_status *hsc__passes_autotune(const passes_args *args, hsc_cli *cli);
 // cmd_passes_explain.c

@@ -1,0 +1,104 @@
+// cmd_passes_why.c - hloscope passes why: why two operations were not fused.
+#include "base/core/clock.h"
+#include "base/text/text.h"
+#include "cli/cmd_passes.h"
+#include "cli/document.h"
+#include "lab/passes/passes_why.h"
+#include "lab/run/json_tree.h"
+
+static void show_progress(void *user, int64_t done, int64_t total, const char *text) {
+  hsc_cli_progress_of(user, done, total, text);
+}
+
+static const char *text_at(json_t *tree, const char *a, const char *b) {
+  const char *text = json_string_value(hsc_json_path(tree, a, b, NULL));
+  return text ? text : "";
+}
+
+static void print_pair(hsc_cli *cli, json_t *pair) {
+  char bytes[32];
+  const char *text = json_string_value(json_object_get(pair, "text"));
+  const char *remedy = json_string_value(json_object_get(pair, "remedy"));
+  bool confirmed = json_is_true(json_object_get(pair, "confirmed"));
+  hsc_format_quantity(hsc_json_number(json_object_get(pair, "bytes")), "bytes",
+                      cli->out_style.unicode, bytes);
+  hsc_cli_print(cli, "%s %s -> %s %s, %s through memory\n", text_at(pair, "producer", "name"),
+                text_at(pair, "producer", "shape"), text_at(pair, "consumer", "name"),
+                text_at(pair, "consumer", "shape"), bytes);
+  if (text)
+    hsc_cli_print(cli, "  because %s%s\n", text,
+                  confirmed ? "" : " (so by themselves; not confirmed on the whole program)");
+  else
+    hsc_cli_print(cli, "  no single change made them one kernel\n");
+  if (remedy)
+    hsc_cli_print(cli, "  instead: %s\n", remedy);
+  hsc_bytes tried = {0};
+  json_t *row;
+  size_t i;
+  json_array_foreach (json_object_get(pair, "tried"), i, row)
+    hsc_bytes_printf(&tried, "%s%s in %s: %s", i ? "; " : "", text_at(row, "change", NULL),
+                     text_at(row, "place", NULL), text_at(row, "outcome", NULL));
+  hsc_cli_print(cli, "  tried: %s\n\n", hsc_bytes_text(&tried));
+  hsc_bytes_deinit(&tried);
+}
+
+static hsc_status *print_result(hsc_cli *cli, json_t *result) {
+  json_t *pair;
+  size_t i;
+  long long unfused = json_integer_value(json_object_get(result, "unfused"));
+  long long examined = json_integer_value(json_object_get(result, "examined"));
+  long long explained = json_integer_value(json_object_get(result, "explained"));
+  hsc_cli_paragraph(cli,
+                    "%s: %lld pairs are not fused; of the %lld looked into, the dearest first, "
+                    "%lld have a cause that the whole program confirms\n\n",
+                    text_at(result, "device", NULL), unfused, examined, explained);
+  json_array_foreach (json_object_get(result, "pairs"), i, pair)
+    print_pair(cli, pair);
+  return NULL;
+}
+
+// "A,B" as its two names.
+static hsc_status *read_pair(const passes_args *args, hsc_cli *cli, hsc_why_options *o) {
+  const char *comma = args->not_fused ? strchr(args->not_fused, ',') : NULL;
+  if (!args->not_fused)
+    return NULL;
+  if (!comma || comma == args->not_fused || !comma[1] || strchr(comma + 1, ','))
+    return hsc_cli_usage(cli, "--not-fused takes two names: PRODUCER,CONSUMER");
+  o->producer =
+      hsc_arena_strndup(cli->arena, args->not_fused, (size_t)(comma - args->not_fused));
+  o->consumer = comma + 1;
+  return hsc_arena_status(cli->arena);
+}
+
+hsc_status *hsc__passes_why(const passes_args *args, hsc_cli *cli) {
+  hsc_device_spec device;
+  json_t *overrides = NULL;
+  json_t *result = NULL;
+  hsc_status *status = NULL;
+  hsc_why_options o = {.program = args->program,
+                       .transforms = args->transforms.items,
+                       .transform_count = args->transforms.count,
+                       .device = &device,
+                       .executable = NULL,
+                       .most = (int)args->top,
+                       .limit_ns = (int64_t)(args->limit_s * 1e9),
+                       .progress = cli->talk_is_terminal ? show_progress : NULL,
+                       .user = cli,
+                       .stop = &hsc__passes_stop};
+  if (args->budget_s > 0)
+    o.deadline_ns = hsc_now_ns() + (int64_t)(args->budget_s * 1e9);
+  HSC_TRY(hsc_cli_program_file(cli, args->program));
+  HSC_TRY(read_pair(args, cli, &o));
+  HSC_TRY(hsc__passes_device(args, cli, &device));
+  HSC_GOTO(hsc__passes_overrides(args, cli, true, &overrides));
+  o.overrides = overrides;
+  HSC_GOTO(hsc_passes_why(&o, &result));
+  // for reports: how to make it again
+  json_object_set_new(result, "command", json_string(cli->command_line));
+  HSC_GOTO(cli->format == HSC_FORMAT_JSON ? hsc_cli_document(cli, result)
+                                          : print_result(cli, result));
+done:
+  json_decref(overrides);
+  json_decref(result);
+  return status;
+}
