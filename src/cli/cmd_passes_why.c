@@ -64,8 +64,7 @@ static hsc_status *read_pair(const passes_args *args, hsc_cli *cli, hsc_why_opti
     return NULL;
   if (!comma || comma == args->not_fused || !comma[1] || strchr(comma + 1, ','))
     return hsc_cli_usage(cli, "--not-fused takes two names: PRODUCER,CONSUMER");
-  o->producer =
-      hsc_arena_strndup(cli->arena, args->not_fused, (size_t)(comma - args->not_fused));
+  o->producer = hsc_arena_strndup(cli->arena, args->not_fused, (size_t)(comma - args->not_fused));
   o->consumer = comma + 1;
   return hsc_arena_status(cli->arena);
 }

@@ -51,8 +51,8 @@ typedef struct asker {
 // ---- compiling ----------------------------------------------------------------------------------
 
 static json_t *request_of(asker *a, const char *program, const char *optimized) {
-  json_t *request = json_pack("{s:s, s:s, s:s}", "job", "compile", "program", program,
-                              "optimized_to", optimized);
+  json_t *request =
+      json_pack("{s:s, s:s, s:s}", "job", "compile", "program", program, "optimized_to", optimized);
   if (request && a->o->overrides)
     json_object_set(request, "overrides", a->o->overrides);
   return request;
@@ -121,11 +121,8 @@ static hsc_status *look(asker *a,
 }
 
 // One change, compiled. What cannot be built does not apply.
-static hsc_status *try_change(asker *a,
-                              const why_pair *pair,
-                              why_change change,
-                              bool in_whole,
-                              why_outcome *out_outcome) {
+static hsc_status *try_change(
+    asker *a, const why_pair *pair, why_change change, bool in_whole, why_outcome *out_outcome) {
   hsc_module *module = NULL;
   *out_outcome = WHY_NOT_APPLIED;
   hsc_status *built = hsc__why_change(a->base, pair, change, in_whole, &module);
@@ -155,11 +152,8 @@ typedef struct answer {
 } why_answer;
 
 // The first of these changes to the whole program that makes the pair one kernel.
-static hsc_status *first_in_whole(asker *a,
-                                  const why_pair *pair,
-                                  const why_change *changes,
-                                  int count,
-                                  why_answer *out) {
+static hsc_status *first_in_whole(
+    asker *a, const why_pair *pair, const why_change *changes, int count, why_answer *out) {
   for (int i = 0; i < count && !out_of_time(a); i++) {
     why_outcome outcome;
     HSC_TRY(try_change(a, pair, changes[i], true, &outcome));
@@ -192,6 +186,9 @@ static hsc_status *ask_within(asker *a, const why_pair *pair, why_answer *out) {
       return NULL;
     HSC_TRY(try_change(a, pair, within[i], true, &outcome));
     out->confirmed = outcome == WHY_FUSED;
+    static const why_change more[] = {WHY_consumer_users};
+    if (!out->confirmed && within[i] == WHY_consumer)
+      return first_in_whole(a, pair, more, HSC_COUNT_OF(more), out);
     return NULL;
   }
   return NULL;
@@ -245,11 +242,10 @@ static const char *cause_text(asker *a, const why_pair *pair, const why_answer *
 }
 
 static json_t *pair_json(asker *a, const why_pair *pair, const why_answer *answer) {
-  json_t *out = json_pack("{s:o, s:o, s:[s,s], s:f, s:I}", "producer",
-                          operation_json(why_producer(pair)), "consumer",
-                          operation_json(why_consumer(pair)), "kernels", pair->kernels[0],
-                          pair->kernels[1], "bytes", pair->bytes, "times",
-                          (json_int_t)pair->times);
+  json_t *out =
+      json_pack("{s:o, s:o, s:[s,s], s:f, s:I}", "producer", operation_json(why_producer(pair)),
+                "consumer", operation_json(why_consumer(pair)), "kernels", pair->kernels[0],
+                pair->kernels[1], "bytes", pair->bytes, "times", (json_int_t)pair->times);
   bool found = answer->change >= 0;
   const char *remedy = found ? CHANGES[answer->change].remedy : "";
   json_object_set_new(out, "cause", found ? json_string(CHANGES[answer->change].id) : json_null());
@@ -290,9 +286,9 @@ static hsc_status *no_pair(asker *a) {
     if (found[i] && !hsc__why_is_there(&a->compiled, found[i]))
       return HSC_ERR(INVALID_ARGUMENT, "%s is in no kernel that %s makes: the compiler removed it",
                      names[i], o->device->text);
-  return hsc_status_hint(HSC_ERR(INVALID_ARGUMENT, "%s does not read what %s computes", names[1],
-                                 names[0]),
-                         "hloscope passes why %s lists the pairs that were not fused", o->program);
+  return hsc_status_hint(
+      HSC_ERR(INVALID_ARGUMENT, "%s does not read what %s computes", names[1], names[0]),
+      "hloscope passes why %s lists the pairs that were not fused", o->program);
 }
 
 static hsc_status *read_base(asker *a) {
@@ -326,8 +322,8 @@ static hsc_status *examine(asker *a, const why_pair *pairs, size_t count, json_t
   json_object_set_new(result, "pairs", rows);
   for (size_t i = 0; i < count && !status && !out_of_time(a); i++) {
     why_answer answer;
-    if ((o->producer && (!is_named(&pairs[i], 0, o->producer) ||
-                         !is_named(&pairs[i], 1, o->consumer))) ||
+    if ((o->producer &&
+         (!is_named(&pairs[i], 0, o->producer) || !is_named(&pairs[i], 1, o->consumer))) ||
         examined >= o->most)
       continue;
     if (o->progress)
@@ -357,20 +353,19 @@ hsc_status *hsc_passes_why(const hsc_why_options *options, json_t **out_result) 
   hsc_status *status = NULL;
   why_pair *pairs = NULL;
   size_t count = 0;
-  json_t *result = json_pack("{s:s, s:s}", "program", options->program, "device",
-                             options->device->text);
+  json_t *result =
+      json_pack("{s:s, s:s}", "program", options->program, "device", options->device->text);
   *out_result = NULL;
   if (!result)
     return hsc_status_out_of_memory();
   HSC_GOTO(hsc_arena_create(&a.arena));
   HSC_GOTO(hsc_scratch_create(&a.scratch));
   HSC_GOTO(read_base(&a));
-  HSC_GOTO(hsc_lab_worker_create(
-      &(hsc_lab_worker_options){.device = options->device,
-                                .executable = options->executable,
-                                .no_disk_cache = true,
-                                .stop = options->stop},
-      &a.worker));
+  HSC_GOTO(hsc_lab_worker_create(&(hsc_lab_worker_options){.device = options->device,
+                                                           .executable = options->executable,
+                                                           .no_disk_cache = true,
+                                                           .stop = options->stop},
+                                 &a.worker));
   HSC_GOTO(compile(&a, a.base, a.arena, &a.compiled, &failed));
   if (failed)
     HSC_GOTO(failed);

@@ -299,8 +299,8 @@ static hsc_status *isolate_consumer(changer *c, hsc_instr *consumer, int *io) {
     return NULL;
   hsc_builder b = {0};
   hsc_builder_at(&b, consumer->parent, consumer->next);
-  hsc_instr *barrier = hsc_build_op(&b, HSC_OP_OPT_BARRIER, consumer->shape, NULL, 1, &consumer, 0,
-                                    NULL);
+  hsc_instr *barrier =
+      hsc_build_op(&b, HSC_OP_OPT_BARRIER, consumer->shape, NULL, 1, &consumer, 0, NULL);
   for (int u = consumer->user_count; u-- > 0;) {
     hsc_instr *user = u < consumer->user_count ? consumer->users[u] : NULL;
     for (int i = 0; user && user != barrier && i < user->operand_count; i++)
@@ -314,7 +314,7 @@ static hsc_status *isolate_consumer(changer *c, hsc_instr *consumer, int *io) {
 // An elementwise operation between the two, with the mark of the one in whose place it is: the
 // producer's as the consumer reads it, the consumer's as it reads the producer.
 static hsc_status *put_between(
-    changer *c, hsc_instr *consumer, hsc_instr *read, hsc_instr *marked, int *io) {
+    changer *c, hsc_instr *consumer, hsc_instr *read, hsc_instr *marked, bool alone, int *io) {
   if (!hsc_shape_is_array(&read->shape))
     return NULL;
   build_before(c, consumer->parent, consumer);
@@ -326,7 +326,8 @@ static hsc_status *put_between(
       hsc_instr_set_operand(consumer, i, made);
   marked->metadata = NULL;
   ++*io;
-  return NULL;
+  // a new one in the consumer's place must not go into the consumer
+  return alone ? isolate_consumer(c, made, io) : NULL;
 }
 
 static hsc_instr *same_in(hsc_module *module, const hsc_instr *instr) {
@@ -358,7 +359,7 @@ static hsc_status *change_whole(changer *c, const why_pair *pair, why_change cha
   if (!producer || !consumer || !next || !read)
     return HSC_ERR(INTERNAL, "the pair is not in the copy of its program");
   bool all = change == WHY_surroundings;
-  if (change == WHY_users || all)
+  if (change == WHY_users || change == WHY_consumer_users || all)
     HSC_TRY(turn_away_users(c, producer, next, io));
   if (change == WHY_readers || all)
     HSC_TRY(isolate_consumer(c, consumer, io));
@@ -367,15 +368,15 @@ static hsc_status *change_whole(changer *c, const why_pair *pair, why_change cha
   if (change == WHY_siblings || all)
     HSC_TRY(turn_away_operands(c, consumer, read, io));
   if (change == WHY_producer || change == WHY_both)
-    HSC_TRY(put_between(c, consumer, read, producer, io));
-  if (change != WHY_consumer && change != WHY_both)
+    HSC_TRY(put_between(c, consumer, read, producer, false, io));
+  if (change != WHY_consumer && change != WHY_consumer_users && change != WHY_both)
     return NULL;
   // behind the one that may stand for the producer by now
   for (int i = 0; i < consumer->operand_count; i++)
     if (change == WHY_both && consumer->operands[i]->operand_count == 1 &&
         consumer->operands[i]->operands[0] == read)
       read = consumer->operands[i];
-  return put_between(c, consumer, read, consumer, io);
+  return put_between(c, consumer, read, consumer, change == WHY_consumer_users, io);
 }
 
 static hsc_status *whole(const hsc_module *module,

@@ -20,8 +20,8 @@ enum { WHY_LONGEST = 8 };
 typedef struct why_pair {
   const hsc_instr *path[WHY_LONGEST];  // the producer first, the consumer last
   int length;
-  double bytes;   // written and read again, in all runs of loops around them
-  int64_t times;  // that they run
+  double bytes;            // written and read again, in all runs of loops around them
+  int64_t times;           // that they run
   const char *kernels[2];  // that they are in, of the compiled program
 } why_pair;
 static inline const hsc_instr *why_producer(const why_pair *pair) {
