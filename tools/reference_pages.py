@@ -64,6 +64,19 @@ TABLES = {
         ["pass", "XLA's", "why not"],
         [0, 1, 2],
     ),
+    "algsimp_rules.md": (
+        "src/passes/algsimp/rules.def",
+        "RULE",
+        "Rules of the algebraic simplifier",
+        (
+            "What `algsimp` rewrites, in the order in which the rules of an operation are tried. A"
+            " rule is named `algsimp/RULE` where passes are named: `--disable`, `--pass-fuel`,"
+            " `passes ablate --only`. `hloscope passes explain algsimp/RULE` shows one with its"
+            " example before and after; `passes explain algsimp` says which options are on."
+        ),
+        ["rule", "operations", "needs option", "what becomes what"],
+        [0, 1, 2, 3],
+    ),
     "views.md": (
         "src/views/views.def",
         "VIEW",
@@ -129,6 +142,7 @@ CODE_COLUMNS = {
     "value",
     "view",
     "form",
+    "rule",
 }
 
 
@@ -171,11 +185,23 @@ def pipelines_of_passes() -> dict[str, str]:
     return {key: "; ".join(notes) for key, notes in runs.items()}
 
 
+def operations_of(cell: str) -> str:
+    """OPS(HSC_OP_MAXIMUM, HSC_OP_MINIMUM) by the names that HLO has for them."""
+    if cell == "ANY_OP":
+        return "any"
+    text = (ROOT / "src/hlo/ir/ops.def").read_text(encoding="utf-8")
+    names = dict(re.findall(r'^OP\((\w+), *"([^"]+)"', text, re.MULTILINE))
+    return ", ".join(names[op] for op in re.findall(r"HSC_OP_(\w+)", cell))
+
+
 def page(
     table: str, macro: str, title: str, introduction: str, heading: list[str], columns: list[int]
 ) -> str:
     text = (ROOT / table).read_text(encoding="utf-8")
-    rows = [fields(match) for match in re.findall(rf"^{macro}\((.*)\)\s*$", text, re.MULTILINE)]
+    # only a rule's row goes over several lines
+    over_lines = re.DOTALL if macro == "RULE" else 0
+    pattern = re.compile(rf"^{macro}\((.*?)\)\s*$", re.MULTILINE | over_lines)
+    rows = [fields(match) for match in pattern.findall(text)]
     if not rows:
         raise SystemExit(f"{table}: no row {macro}(...)")
     lines = [
@@ -198,6 +224,11 @@ def page(
                 )
             elif name in ("operands", "needs", "class"):
                 cell = {"VARIADIC": "any", "NONE": ""}.get(cell, cell.lower())
+            elif name == "needs option":
+                option = re.match(r"WITH\((\w+)", cell)
+                cell = f"`{option[1]}`" if option else ""
+            elif name == "operations":
+                cell = operations_of(cell)
             elif name == "runs in":
                 cell = pipelines_of_passes().get(cell, "by its name only")
             elif name in CODE_COLUMNS and cell:

@@ -5,6 +5,7 @@
 #include "cli/passes_known.h"
 #include "formats/common/formats.h"
 #include "lab/passes/hlo_diff.h"
+#include "passes/algsimp/rules.h"
 #include "passes/manager/passes.h"
 
 typedef struct pass_note {
@@ -14,17 +15,6 @@ static const pass_note notes[] = {
 #define NOTE(name, others, devices, what, found, more) {name, others, devices, what, found, more},
 #include "passes/manager/pass_notes.def"
 #undef NOTE
-};
-
-typedef struct algsimp_rule {
-  const char *op, *options, *what, *example;  // options: NULL = those that the device has
-} algsimp_rule;
-static const algsimp_rule rules[] = {
-#define RULE(op, what, example) {op, NULL, what, example},
-#define RULE_WITH(op, options, what, example) {op, options, what, example},
-#include "passes/algsimp/algsimp_rules.def"
-#undef RULE
-#undef RULE_WITH
 };
 
 static const struct {
@@ -74,10 +64,12 @@ static bool find_own(const char *name, hsc_pass_id *out_pass) {
 }
 
 // Runs our pass on a module given as text, with options of algsimp (NULL = the device's).
-// out_changed: whether it changes it; before, after (NULL: not wanted): both sides as text.
+// only: names of rules that alone work; NULL = all. out_changed: whether it changes it; before,
+// after (NULL: not wanted): both sides as text.
 static hsc_status *try_example(const char *pass,
                                const char *text,
                                const char *options,
+                               const char *only,
                                hsc_bytes *before,
                                hsc_bytes *after,
                                bool *out_changed) {
@@ -94,6 +86,7 @@ static hsc_status *try_example(const char *pass,
                               &(hsc_pass_options){.fuel = -1,
                                                   .target = &hsc_pass_example_target,
                                                   .memory_limit_bytes = 1000,
+                                                  .enable_only = only,
                                                   .algsimp = options},
                               &log);
     for (int i = 0; i < log.run_count; i++)
@@ -121,16 +114,6 @@ static hsc_status *try_example(const char *pass,
   return NULL;
 }
 
-// A module around the body of an entry computation, with a sum and a comparison at hand.
-static const char *module_of(const char *body, hsc_arena *arena) {
-  return hsc_arena_printf(arena,
-                          "HloModule example\nplus {\n p = f32[] parameter(0)\n q = f32[] "
-                          "parameter(1)\n ROOT s = f32[] add(p, q)\n}\n"
-                          "less {\n lp = f32[] parameter(0)\n lq = f32[] parameter(1)\n ROOT lr = "
-                          "pred[] compare(lp, lq), direction=LT\n}\nENTRY example {\n %s\n}\n",
-                          body);
-}
-
 static void indent(hsc_cli *cli, const char *text) {
   for (const char *line = text; *line;) {
     size_t size = strcspn(line, "\n");
@@ -146,8 +129,8 @@ static hsc_status *print_example(hsc_pass_id pass, hsc_cli *cli) {
   hsc_bytes before = {0};
   hsc_bytes after = {0};
   bool changed = false;
-  hsc_status *status =
-      try_example(hsc_pass_text(pass), hsc_pass_example(pass), NULL, &before, &after, &changed);
+  hsc_status *status = try_example(hsc_pass_text(pass), hsc_pass_example(pass), NULL, NULL, &before,
+                                   &after, &changed);
   if (!status) {
     hsc_cli_print(cli, "\nBefore, and after hloscope's own pass:\n\n");
     indent(cli, hsc_bytes_text(&before));
@@ -199,40 +182,144 @@ static void print_gaps(const char *pass, hsc_cli *cli) {
   }
 }
 
+// Whether hloscope's own pass rewrites the example.
+static hsc_status *try_rule(const hsc_rule_example *example, bool *out_changed) {
+  hsc_bytes text = {0};
+  hsc_rule_example_print(example, &text);
+  hsc_status *status = try_example("algsimp", hsc_bytes_text(&text), example->options, NULL, NULL,
+                                   NULL, out_changed);
+  hsc_bytes_deinit(&text);
+  return hsc_status_note(status, "while: the example of %s", hsc_op_text(example->op));
+}
+
 static hsc_status *print_rules(hsc_cli *cli) {
   hsc_table *table = NULL;
+  bool seen[HSC_OP_COUNT] = {false};
   int own = 0;
   int kinds = 0;
-  for (size_t i = 0; i < HSC_COUNT_OF(rules); i++)
-    kinds += i == 0 || strcmp(rules[i].op, rules[i - 1].op) != 0;
-  hsc_cli_print(cli, "\nThe %d kinds of instructions that it handles:\n\n", kinds);
+  for (size_t i = 0; i < hsc_rule_example_count(); i++) {
+    hsc_op op = hsc_rule_example_get(i).op;
+    kinds += !seen[op];
+    seen[op] = true;
+  }
+  hsc_cli_print(cli,
+                "\nIts rules for %d kinds of instructions, in the order in which they are tried; "
+                "passes explain algsimp/RULE shows what one does:\n\n",
+                kinds);
   HSC_TRY(hsc_table_create("rules", &table));
+  hsc_table_column(table, "rule", "");
   hsc_table_column(table, "op", "");
   hsc_table_column(table, "here", "");
-  hsc_table_column(table, "rule", "");
-  for (size_t i = 0; i < HSC_COUNT_OF(rules); i++) {
+  hsc_table_column(table, "what becomes what", "");
+  for (size_t i = 0; i < hsc_rule_example_count(); i++) {
+    hsc_rule_example example = hsc_rule_example_get(i);
     bool changed = false;
-    hsc_status *status = hsc_arena_status(cli->arena);
-    const char *text = module_of(rules[i].example, cli->arena);
-    if (!status)
-      status = try_example("algsimp", text, rules[i].options, NULL, NULL, &changed);
+    hsc_status *status = try_rule(&example, &changed);
     if (status) {
       hsc_table_destroy(table);
-      return hsc_status_note(status, "while: the example of %s", rules[i].op);
+      return status;
     }
     own += changed;
+    const hsc_rule *rule = example.rule < 0 ? NULL : hsc_rule_get(example.rule);
+    const char *here = rule && !hsc_rule_is_default(rule) ? "option" : "yes";
     hsc_table_row(table);
-    hsc_table_text(table, rules[i].op);
-    hsc_table_text(table, !changed ? "-" : rules[i].options ? "option" : "yes");
-    if (rules[i].options)
-      hsc_table_printf(table, "%s (%s)", rules[i].what, rules[i].options);
+    hsc_table_text(table, rule ? strchr(rule->name, '/') + 1 : "");
+    hsc_table_text(table, hsc_op_text(example.op));
+    hsc_table_text(table, changed ? here : "-");
+    if (rule && !hsc_rule_is_default(rule))
+      hsc_table_printf(table, "%s (%s)", example.text, rule->option);
     else
-      hsc_table_text(table, rules[i].what);
+      hsc_table_text(table, example.text);
   }
   hsc_table_note(
       table, "here: hloscope's own pass rewrites an example of the rule, %d of %zu; tried just now",
-      own, HSC_COUNT_OF(rules));
+      own, hsc_rule_example_count());
   return hsc_cli_table(cli, table);
+}
+
+// ---- one rule -----------------------------------------------------------------------------------
+
+static hsc_rule_example example_of(int32_t rule) {
+  size_t i = 0;
+  while (hsc_rule_example_get(i).rule != rule)
+    i++;
+  return hsc_rule_example_get(i);
+}
+
+static void print_rule(const hsc_rule *rule,
+                       const hsc_rule_example *example,
+                       const hsc_bytes *before,
+                       const hsc_bytes *after,
+                       hsc_cli *cli) {
+  hsc_cli_paragraph(cli, "%s\n\n%s: %s\n", rule->name, hsc_op_text(example->op), example->text);
+  if (rule->option)
+    hsc_cli_paragraph(cli, "\nOption: %s, %s by default; --option hloscope_algsimp=%s=%s.\n",
+                      rule->option, hsc_rule_is_default(rule) ? "on" : "off", rule->option,
+                      hsc_rule_is_default(rule) ? "false" : strchr(example->options, '=') + 1);
+  hsc_cli_paragraph(cli,
+                    "\nOn cpu, --disable %s leaves it out, --pass-fuel %s=N stops it after N "
+                    "rewrites.\n",
+                    rule->name, rule->name);
+  hsc_cli_print(cli, "\nBefore, and after this rule alone:\n\n");
+  indent(cli, hsc_bytes_text(before));
+  hsc_cli_print(cli, "\n");
+  indent(cli, hsc_bytes_text(after));
+}
+
+static void rule_json(const hsc_rule *rule,
+                      const hsc_rule_example *example,
+                      const hsc_bytes *before,
+                      const hsc_bytes *after,
+                      hsc_json *json) {
+  hsc_json_begin_object(json);
+  hsc_json_kv_string(json, "pass", rule->name);
+  hsc_json_kv_string(json, "other_names", "");
+  hsc_json_kv_string(json, "devices", "cpu");
+  hsc_json_kv_string(json, "what", example->text);
+  hsc_json_kv_string(json, "built_in", example->text);
+  hsc_json_kv_string(json, "found_2021", NULL);
+  hsc_json_kv_string(json, "more", NULL);
+  hsc_json_kv_string(json, "op", hsc_op_text(example->op));
+  hsc_json_kv_string(json, "option", rule->option);
+  hsc_json_kv_bool(json, "on_request", !hsc_rule_is_default(rule));
+  hsc_json_kv_string(json, "before", hsc_bytes_text(before));
+  hsc_json_kv_string(json, "after", hsc_bytes_text(after));
+  hsc_json_end_object(json);
+}
+
+static hsc_status *explain_rule(int32_t number, hsc_cli *cli) {
+  const hsc_rule *rule = hsc_rule_get(number);
+  hsc_rule_example example = example_of(number);
+  hsc_bytes text = {0};
+  hsc_bytes before = {0};
+  hsc_bytes after = {0};
+  bool changed = false;
+  hsc_rule_example_print(&example, &text);
+  hsc_status *status = try_example("algsimp", hsc_bytes_text(&text), example.options, rule->name,
+                                   &before, &after, &changed);
+  if (!status && cli->format == HSC_FORMAT_JSON) {
+    hsc_bytes out = {0};
+    hsc_json json;
+    hsc_json_init(&json, &out, 2);
+    rule_json(rule, &example, &before, &after, &json);
+    hsc_bytes_append_char(&out, '\n');
+    hsc_cli_write(cli, hsc_bytes_view(&out));
+    status = hsc_bytes_status(&out);
+    hsc_bytes_deinit(&out);
+  } else if (!status) {
+    print_rule(rule, &example, &before, &after, cli);
+  }
+  hsc_bytes_deinit(&text);
+  hsc_bytes_deinit(&before);
+  hsc_bytes_deinit(&after);
+  return status;
+}
+
+static hsc_status *unknown_rule(const char *name, hsc_cli *cli) {
+  const char *near = hsc_pass_name_near(name);
+  if (near)
+    return hsc_cli_usage(cli, "there is no rule '%s'; did you mean '%s'?", name, near);
+  return hsc_cli_usage(cli, "there is no rule '%s'; passes explain algsimp lists them", name);
 }
 
 // pass: our own of that name; NULL = there is none.
@@ -245,7 +332,8 @@ static hsc_status *explain_json(const pass_note *note,
   hsc_bytes after = {0};
   bool changed = false;
   hsc_status *status =
-      pass ? try_example(name, hsc_pass_example(*pass), NULL, &before, &after, &changed) : NULL;
+      pass ? try_example(name, hsc_pass_example(*pass), NULL, NULL, &before, &after, &changed)
+           : NULL;
   hsc_json_begin_object(json);
   hsc_json_kv_string(json, "pass", name);
   hsc_json_kv_string(json, "other_names", note ? note->others : "");
@@ -282,6 +370,11 @@ hsc_status *hsc__passes_explain(const char *name, hsc_cli *cli) {
   hsc_pass_id pass;
   if (!name)
     return hsc_cli_usage(cli, "passes explain: which pass?");
+  int32_t rule = hsc_rule_find(hsc_view_of(name));
+  if (rule >= 0)
+    return explain_rule(rule, cli);
+  if (!strncmp(name, "algsimp/", strlen("algsimp/")))
+    return unknown_rule(name, cli);
   const pass_note *note = find_note(name);
   const hsc_known_pass *known = note ? NULL : hsc_known_pass_find(name);
   bool exact = hsc_pass_parse(hsc_view_of(note ? note->name : name), &pass);

@@ -13,27 +13,24 @@
 #include "base/files/file_io.h"
 #include "formats/common/formats.h"
 #include "near_miss.h"
-#include "passes/manager/passes.h"
+#include "passes/algsimp/rules.h"
 #include "unit.h"
 
 static const char *source_root;
 static bool update;
 static bool count_them;
 
-static const struct {
-  const char *op, *options, *what, *example;
-} rules[] = {
-#define RULE(op, what, example) {op, NULL, what, example},
-#define RULE_WITH(op, options, what, example) {op, options, what, example},
-#include "passes/algsimp/algsimp_rules.def"
-#undef RULE
-#undef RULE_WITH
-};
+// The example's program into `out`; where its entry computation begins.
+static size_t print_example(size_t example, hsc_bytes *out) {
+  hsc_rule_example e = hsc_rule_example_get(example);
+  hsc_rule_example_print(&e, out);
+  return (size_t)(strstr(hsc_bytes_text(out), "ENTRY") - hsc_bytes_text(out));
+}
 
-static const char prelude[] =
-    "HloModule example\nplus {\n p = f32[] parameter(0)\n q = f32[] parameter(1)\n ROOT s = f32[] "
-    "add(p, q)\n}\nless {\n lp = f32[] parameter(0)\n lq = f32[] parameter(1)\n ROOT lr = pred[] "
-    "compare(lp, lq), direction=LT\n}\n";
+static void print_name(size_t example, hsc_bytes *out) {
+  hsc_rule_example e = hsc_rule_example_get(example);
+  hsc_bytes_printf(out, "%s: %s", hsc_op_text(e.op), e.text);
+}
 
 // What is run, and what came of it.
 typedef struct {
@@ -180,13 +177,15 @@ static void say_count(const trial *t) {
 static int64_t all_failed;
 
 static void rules_keep_the_numbers_of_their_near_misses(void **state) {
-  for (size_t i = 0; i < HSC_COUNT_OF(rules); i++) {
+  for (size_t i = 0; i < hsc_rule_example_count(); i++) {
     hsc_bytes text = {0};
     hsc_bytes what = {0};
-    hsc_bytes_printf(&what, "%s: %s", rules[i].op, rules[i].what);
-    hsc_bytes_printf(&text, "%sENTRY example {\n %s\n}\n", prelude, rules[i].example);
-    trial t = {.what = hsc_bytes_text(&what), .pass = "algsimp", .options = rules[i].options};
-    near_misses(hsc_bytes_text(&text), sizeof prelude - 1, visit, &t);
+    print_name(i, &what);
+    size_t entry = print_example(i, &text);
+    trial t = {.what = hsc_bytes_text(&what),
+               .pass = "algsimp",
+               .options = hsc_rule_example_get(i).options};
+    near_misses(hsc_bytes_text(&text), entry, visit, &t);
     say_count(&t);
     all_failed += t.failed;
     hsc_bytes_deinit(&text);
@@ -217,8 +216,8 @@ static void passes_keep_the_numbers_of_their_near_misses(void **state) {
 static void write_users(size_t rule, hsc_bytes *out) {
   hsc_bytes text = {0};
   hsc_bytes lists[2] = {{0}, {0}};
-  trial t = {.pass = "algsimp", .options = rules[rule].options};
-  hsc_bytes_printf(&text, "%sENTRY example {\n %s\n}\n", prelude, rules[rule].example);
+  trial t = {.pass = "algsimp", .options = hsc_rule_example_get(rule).options};
+  print_example(rule, &text);
   for (int which = 0;; which++) {
     hsc_module *module = NULL;
     const char *name = NULL;
@@ -233,8 +232,8 @@ static void write_users(size_t rule, hsc_bytes *out) {
     if (!name)
       break;
   }
-  hsc_bytes_printf(out, "%s: %s\n  changed beside users of%s; left alone beside users of%s\n",
-                   rules[rule].op, rules[rule].what,
+  print_name(rule, out);
+  hsc_bytes_printf(out, "\n  changed beside users of%s; left alone beside users of%s\n",
                    lists[1].size ? hsc_bytes_text(&lists[1]) : " none",
                    lists[0].size ? hsc_bytes_text(&lists[0]) : " none");
   hsc_bytes_deinit(&lists[0]);
@@ -247,7 +246,7 @@ static void rules_beside_other_users_are_as_written_down(void **state) {
   hsc_bytes expected = {0};
   char path[1024];
   snprintf(path, sizeof path, "%s/tests/unit/near_misses.after.txt", source_root);
-  for (size_t i = 0; i < HSC_COUNT_OF(rules); i++)
+  for (size_t i = 0; i < hsc_rule_example_count(); i++)
     write_users(i, &text);
   if (update)
     EXPECT_OK(hsc_file_write_atomic(path, text.data, text.size));

@@ -284,46 +284,20 @@ static hsc_instr *swap_operands(hsc_builder *b, hsc_instr *conv) {
                       &attr, 2, (hsc_instr *[]){kernel, x}, 0, NULL);
 }
 
-// convolution(A * S, K) => convolution(A, K) * S for a scalar S, where the result is the smaller
-// array
-static hsc_instr *scale_last(hsc_builder *b, hsc_instr *conv) {
-  for (int side = 0; side < 2 && hsc_type_is_float(conv->shape.type); side++) {
-    hsc_instr *x = conv->operands[side];
-    if (x->op != HSC_OP_MULTIPLY || !hsc__has_one_use(x) ||
-        hsc_shape_elements(&conv->shape) >= hsc_shape_elements(&x->shape))
-      continue;
-    for (int factor = 0; factor < 2; factor++) {
-      hsc_instr *scalar = x->operands[factor]->op == HSC_OP_BROADCAST
-                              ? hsc__uniform_value(x->operands[factor])
-                              : NULL;
-      hsc_instr *operands[2] = {conv->operands[0], conv->operands[1]};
-      if (!scalar || scalar->shape.type != conv->shape.type)
-        continue;
-      operands[side] = x->operands[!factor];
-      hsc_instr *plain = hsc_build_clone(b, conv, operands);
-      return hsc_build_binary(b, HSC_OP_MULTIPLY, plain, hsc__widen(b, scalar, plain));
-    }
-  }
-  return NULL;
+HSC_RULE(convolution_swaps_operands) {
+  return hsc__has_products(instr) && !hsc__is_empty(instr) ? swap_operands(b, instr) : NULL;
 }
 
-hsc_instr *hsc__algsimp_convolution(const hsc_algsimp_options *o, hsc_builder *b, hsc_instr *conv) {
-  if (hsc_shape_elements(&conv->shape) == 0 || hsc_shape_elements(&conv->operands[0]->shape) == 0 ||
-      hsc_shape_elements(&conv->operands[1]->shape) == 0)
-    return NULL;
-  hsc_instr *replacement = o->enable_scalar_multiply_reduction ? scale_last(b, conv) : NULL;
-  if (!replacement && o->enable_conv_operand_swap)
-    replacement = swap_operands(b, conv);
-  if (!replacement && o->enable_conv_simplification)
-    replacement = as_product(b, conv);
-  if (!replacement && o->enable_conv_simplification)
-    replacement = as_taps(b, conv);
-  return replacement;
+HSC_RULE(convolution_as_product) {
+  return hsc__has_products(instr) && !hsc__is_empty(instr) ? as_product(b, instr) : NULL;
 }
 
-// (convolution(A, constant kernel) + B) * constant of features => convolution(A, kernel * constant)
-// + B * constant: folding scales the kernel.
-hsc_instr *hsc__algsimp_scale_of_convolution(hsc_builder *b, hsc_instr *instr) {
+HSC_RULE(convolution_as_taps) {
+  return hsc__has_products(instr) && !hsc__is_empty(instr) ? as_taps(b, instr) : NULL;
+}
+
+// Folding scales the kernel.
+HSC_RULE(scale_kernel) {
   for (int side = 0; side < 2; side++) {
     hsc_instr *sum = instr->operands[side];
     hsc_instr *scale = instr->operands[!side];

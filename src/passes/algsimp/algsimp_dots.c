@@ -1,6 +1,6 @@
-// algsimp_dots.c - rules on dots that options switch, as in XLA: products of three in the cheaper
-// order, what moves from one operand to the other, slices and sums that come first; and dots with
-// constants.
+// algsimp_dots.c - rules on dots, most of them switched by options, as in XLA: products of three in
+// the cheaper order, what moves from one operand to the other, slices and sums that come first, and
+// dots with constants.
 #include "passes/algsimp/algsimp.h"
 
 static hsc_arena *arena_of(const hsc_builder *b) {
@@ -131,8 +131,20 @@ static bool is_plain(const hsc_instr *dot) {
          dot->operands[1]->shape.type == dot->shape.type;
 }
 
-// (A B) C => A (B C) and back, where that takes fewer operations by the threshold.
-static hsc_instr *reorder_products(const hsc_algsimp_options *o, hsc_builder *b, hsc_instr *dot) {
+bool hsc__has_products(const hsc_instr *instr) {
+  return !hsc__is_empty(instr->operands[0]) && !hsc__is_empty(instr->operands[1]);
+}
+
+// A plain dot of arrays with elements.
+static bool is_product(const hsc_instr *dot) {
+  return is_plain(dot) && hsc__has_products(dot);
+}
+
+// By the threshold.
+HSC_RULE(dot_in_other_order) {
+  hsc_instr *dot = instr;
+  if (!is_product(dot))
+    return NULL;
   for (int side = 0; side < 2; side++) {
     hsc_instr *inner = dot->operands[side];
     if (!is_plain(inner) || !hsc__has_one_use(inner) ||
@@ -168,7 +180,10 @@ static hsc_instr *reorder_products(const hsc_algsimp_options *o, hsc_builder *b,
 
 // What an operand only repeats, pads with zero or reverses along contracted dimensions is done to
 // the other operand instead: summed, cut, reversed.
-static hsc_instr *mirror_operand(const hsc_algsimp_options *o, hsc_builder *b, hsc_instr *dot) {
+static hsc_instr *mirror_operand(const hsc_algsimp_options *o,
+                                 hsc_builder *b,
+                                 hsc_instr *dot,
+                                 hsc_op wanted) {
   const hsc_dot_dims *d = &dot->attr.dot;
   int side = 0;
   for (; side < 2; side++) {
@@ -176,7 +191,7 @@ static hsc_instr *mirror_operand(const hsc_algsimp_options *o, hsc_builder *b, h
     if (op == HSC_OP_BROADCAST || op == HSC_OP_PAD || op == HSC_OP_REVERSE)
       break;
   }
-  if (side == 2)
+  if (side == 2 || dot->operands[side]->op != wanted)
     return NULL;
   hsc_instr *from = dot->operands[side];
   hsc_instr *to = dot->operands[!side];
@@ -303,9 +318,21 @@ static hsc_instr *mirror_operand(const hsc_algsimp_options *o, hsc_builder *b, h
                       operands, 0, NULL);
 }
 
+HSC_RULE(dot_of_repeated) {
+  return is_product(instr) ? mirror_operand(o, b, instr, HSC_OP_BROADCAST) : NULL;
+}
+
+HSC_RULE(dot_of_padded) {
+  return is_product(instr) ? mirror_operand(o, b, instr, HSC_OP_PAD) : NULL;
+}
+
+HSC_RULE(dot_of_reversed) {
+  return is_product(instr) ? mirror_operand(o, b, instr, HSC_OP_REVERSE) : NULL;
+}
+
 // ---- slices and sums of dots --------------------------------------------------------------------
 
-hsc_instr *hsc__algsimp_slice_of_dot(hsc_builder *b, hsc_instr *instr) {
+HSC_RULE(slice_of_dot) {
   hsc_instr *dot = instr->operands[0];
   hsc_instr *operands[2];
   if (!is_plain(dot) || !hsc__has_one_use(dot) || hsc_shape_elements(&instr->shape) == 0)
@@ -348,10 +375,14 @@ hsc_instr *hsc__algsimp_slice_of_dot(hsc_builder *b, hsc_instr *instr) {
                       &dot->attr, 2, operands, 0, NULL);
 }
 
-hsc_instr *hsc__algsimp_sum_of_dot(const hsc_algsimp_options *o, hsc_builder *b, hsc_instr *instr) {
+HSC_RULE(sum_of_dot) {
   hsc_instr *dot = instr->operands[0];
   labels all = {0};
   double old_flops, new_flops;
+  hsc_op op;
+  if (instr->operand_count != 2 || !hsc__is_simple_reducer(instr->called[0], &op) ||
+      op != HSC_OP_ADD)
+    return NULL;
   if (!is_plain(dot) || !hsc__has_one_use(dot) || dot->attr.dot.lhs_batch.count ||
       !hsc__is_all(instr->operands[1], 0))
     return NULL;
@@ -406,9 +437,17 @@ static bool is_known(const hsc_instr *x) {
   return x->op == HSC_OP_CONSTANT && !x->attr.literal.value->elided;
 }
 
-// dot(concatenate(A, B) along what is contracted, constant) => dot(A, part of it) + dot(B, the
-// rest)
-static hsc_instr *dot_of_concatenate(hsc_builder *b, hsc_instr *dot) {
+// A product of two matrices along one dimension.
+static bool is_matrix_product(const hsc_instr *dot) {
+  return is_product(dot) && dot->shape.rank == 2 && dot->attr.dot.lhs_batch.count == 0 &&
+         dot->attr.dot.lhs_contracting.count == 1 && dot->operands[0]->shape.rank == 2;
+}
+
+// Along what is contracted.
+HSC_RULE(dot_of_concatenate) {
+  hsc_instr *dot = instr;
+  if (!is_matrix_product(dot))
+    return NULL;
   const hsc_dot_dims *d = &dot->attr.dot;
   for (int side = 0; side < 2; side++) {
     const hsc_instr *x = dot->operands[side];
@@ -441,8 +480,11 @@ static hsc_instr *dot_of_concatenate(hsc_builder *b, hsc_instr *dot) {
   return NULL;
 }
 
-// dot(row of a constant, constant) => row of their product, which folding makes a constant
-static hsc_instr *dot_of_row(hsc_builder *b, hsc_instr *dot) {
+// Folding makes their product a constant.
+HSC_RULE(dot_of_row) {
+  hsc_instr *dot = instr;
+  if (!is_matrix_product(dot))
+    return NULL;
   const hsc_dot_dims *d = &dot->attr.dot;
   for (int side = 0; side < 2; side++) {
     const hsc_instr *x = dot->operands[side];
@@ -479,8 +521,10 @@ bool hsc__is_parameter_like(const hsc_instr *x) {
   return x->op == HSC_OP_PARAMETER;
 }
 
-static hsc_instr *parameter_to_right(hsc_builder *b, hsc_instr *dot) {
-  if (!hsc__is_parameter_like(dot->operands[0]) || hsc__is_parameter_like(dot->operands[1]))
+HSC_RULE(dot_parameter_to_right) {
+  hsc_instr *dot = instr;
+  if (!is_product(dot) || !hsc__is_parameter_like(dot->operands[0]) ||
+      hsc__is_parameter_like(dot->operands[1]))
     return NULL;
   hsc_attr attr = {.dot = dot->attr.dot};
   hsc_dot_dims *d = &attr.dot;
@@ -510,19 +554,4 @@ static hsc_instr *parameter_to_right(hsc_builder *b, hsc_instr *dot) {
              ? replacement
              : hsc_build_transpose(b, replacement,
                                    hsc_dims_copy(arena_of(b), dot->shape.rank, permutation));
-}
-
-hsc_instr *hsc__algsimp_dot(const hsc_algsimp_options *o, hsc_builder *b, hsc_instr *dot) {
-  if (!is_plain(dot) || elements(dot->operands[0]) == 0 || elements(dot->operands[1]) == 0)
-    return NULL;
-  hsc_instr *replacement = o->use_associative_reordering ? reorder_products(o, b, dot) : NULL;
-  if (!replacement && o->use_associative_reordering)
-    replacement = mirror_operand(o, b, dot);
-  bool flat = dot->shape.rank == 2 && dot->attr.dot.lhs_batch.count == 0 &&
-              dot->attr.dot.lhs_contracting.count == 1 && dot->operands[0]->shape.rank == 2;
-  if (!replacement && flat)
-    replacement = dot_of_concatenate(b, dot);
-  if (!replacement && flat)
-    replacement = dot_of_row(b, dot);
-  return replacement || !o->enable_move_dot_param_to_rhs ? replacement : parameter_to_right(b, dot);
 }

@@ -10,8 +10,12 @@ static hsc_arena *arena_of(const hsc_builder *b) {
 
 // ---- reductions ---------------------------------------------------------------------------------
 
-// x op x = x
-static bool is_idempotent(hsc_op op) {
+// Of one array, by one binary operation.
+static bool reduces_simply(const hsc_instr *instr, hsc_op *out_op) {
+  return instr->operand_count == 2 && hsc__is_simple_reducer(instr->called[0], out_op);
+}
+
+bool hsc__is_idempotent(hsc_op op) {
   return op == HSC_OP_MAXIMUM || op == HSC_OP_MINIMUM || op == HSC_OP_AND || op == HSC_OP_OR;
 }
 
@@ -28,8 +32,11 @@ static bool holds_count(hsc_type type, double count) {
 
 // reduce(broadcast(A)): what the broadcast repeated is not folded again. The sum of n equal numbers
 // is n times one; the largest of them is one.
-static hsc_instr *reduce_of_broadcast(hsc_builder *b, hsc_instr *instr, hsc_op op) {
+HSC_RULE(reduce_of_broadcast) {
   const hsc_instr *x = instr->operands[0];
+  hsc_op op;
+  if (x->op != HSC_OP_BROADCAST || !reduces_simply(instr, &op))
+    return NULL;
   hsc_instr *source = x->operands[0];
   hsc_instr *init = instr->operands[1];
   hsc_dims folded = instr->attr.dims.dims;
@@ -40,7 +47,8 @@ static hsc_instr *reduce_of_broadcast(hsc_builder *b, hsc_instr *instr, hsc_op o
       count *= (double)x->shape.dims[folded.v[i]];
   bool sum =
       op == HSC_OP_ADD && (hsc_type_is_float(x->shape.type) || hsc_type_is_integral(x->shape.type));
-  if (count <= 1 || (!sum && !is_idempotent(op)) || (sum && !holds_count(x->shape.type, count)))
+  if (count <= 1 || (!sum && !hsc__is_idempotent(op)) ||
+      (sum && !holds_count(x->shape.type, count)))
     return NULL;
   int64_t place[HSC_MAX_RANK], own[HSC_MAX_RANK], kept[HSC_MAX_RANK];
   int own_count = 0;
@@ -72,8 +80,11 @@ static hsc_instr *reduce_of_broadcast(hsc_builder *b, hsc_instr *instr, hsc_op o
 }
 
 // The sum of a dot over batch dimensions contracts them.
-static hsc_instr *reduce_of_batches(hsc_builder *b, hsc_instr *instr) {
+HSC_RULE(sum_of_dot_batches) {
   hsc_instr *dot = instr->operands[0];
+  hsc_op op;
+  if (dot->op != HSC_OP_DOT || !reduces_simply(instr, &op) || op != HSC_OP_ADD)
+    return NULL;
   hsc_dot_dims d = dot->attr.dot;
   hsc_dims folded = instr->attr.dims.dims;
   int64_t batch[2][HSC_MAX_RANK], contracting[2][HSC_MAX_RANK];
@@ -132,8 +143,11 @@ static bool chooses_first_result(const hsc_computation *computation, hsc_directi
 }
 
 // The largest element beside an argmax of the same array: the argmax has it.
-static hsc_instr *reduce_beside_argmax(hsc_builder *b, hsc_instr *instr, hsc_op op) {
+HSC_RULE(reduce_beside_argmax) {
   const hsc_instr *x = instr->operands[0];
+  hsc_op op;
+  if (!reduces_simply(instr, &op) || x->op == HSC_OP_BROADCAST)
+    return NULL;
   if ((op != HSC_OP_MAXIMUM && op != HSC_OP_MINIMUM) || !hsc_type_is_float(x->shape.type) ||
       !hsc__is_all(instr->operands[1], op == HSC_OP_MAXIMUM ? -INFINITY : INFINITY))
     return NULL;
@@ -159,87 +173,91 @@ static hsc_instr *reduce_beside_argmax(hsc_builder *b, hsc_instr *instr, hsc_op 
   return NULL;
 }
 
-static hsc_instr *rule_reduce(hsc_builder *b, hsc_instr *instr) {
-  const hsc_instr *x = instr->operands[0];
-  hsc_op op;
-  // of nothing: the initial values
-  if (instr->operand_count > 2 && hsc_shape_elements(&x->shape) == 0) {
-    hsc_instr *wide[8];
-    int count = instr->operand_count / 2;
-    if (count > 8)
-      return NULL;
-    for (int i = 0; i < count; i++)
-      wide[i] = hsc_build_broadcast(b, instr->operands[count + i], instr->shape.elements[i],
-                                    (hsc_dims){0});
-    return hsc_build_tuple(b, count, wide);
-  }
-  if (instr->operand_count != 2 || !hsc__is_simple_reducer(instr->called[0], &op))
+// Several arrays at once, of no elements: the initial values.
+static hsc_instr *initial_values(hsc_builder *b, hsc_instr *instr) {
+  hsc_instr *wide[8];
+  int count = instr->operand_count / 2;
+  if (instr->operand_count <= 2 || count > 8 || !hsc__is_empty(instr->operands[0]))
     return NULL;
-  if (x->op == HSC_OP_BROADCAST)
-    return reduce_of_broadcast(b, instr, op);
-  if (op == HSC_OP_ADD && x->op == HSC_OP_DOT)
-    return reduce_of_batches(b, instr);
-  // The sum of -A is minus the sum of A.
-  if (op == HSC_OP_ADD && x->op == HSC_OP_NEGATE && hsc__has_one_use(x) &&
-      hsc__is_all(instr->operands[1], 0))
-    return hsc_build_unary(b, HSC_OP_NEGATE,
-                           hsc_build_reduce(b, x->operands[0], instr->operands[1],
-                                            instr->attr.dims.dims, instr->called[0]));
-  return reduce_beside_argmax(b, instr, op);
+  for (int i = 0; i < count; i++)
+    wide[i] =
+        hsc_build_broadcast(b, instr->operands[count + i], instr->shape.elements[i], (hsc_dims){0});
+  return hsc_build_tuple(b, count, wide);
 }
 
-static hsc_instr *rule_reduce_window(hsc_builder *b, hsc_instr *instr) {
+HSC_RULE(reduce_of_several_empty) {
+  return initial_values(b, instr);
+}
+
+HSC_RULE(sum_of_negated) {
+  const hsc_instr *x = instr->operands[0];
+  hsc_op op;
+  if (!reduces_simply(instr, &op) || op != HSC_OP_ADD || x->op != HSC_OP_NEGATE ||
+      !hsc__has_one_use(x) || !hsc__is_all(instr->operands[1], 0))
+    return NULL;
+  return hsc_build_unary(b, HSC_OP_NEGATE,
+                         hsc_build_reduce(b, x->operands[0], instr->operands[1],
+                                          instr->attr.dims.dims, instr->called[0]));
+}
+
+HSC_RULE(reduce_window_of_several_empty) {
+  return initial_values(b, instr);
+}
+
+// Whether folding the initial value in once more changes nothing.
+static bool has_idle_start(const hsc_instr *instr, hsc_op *out_op) {
+  return reduces_simply(instr, out_op) && !hsc__is_empty(instr->operands[0]) &&
+         (hsc__is_idempotent(*out_op) ||
+          hsc__is_all(instr->operands[1], *out_op == HSC_OP_MULTIPLY ? 1 : 0));
+}
+
+// Windows of one element with padding.
+HSC_RULE(reduce_window_as_pad) {
   hsc_instr *x = instr->operands[0];
   hsc_instr *init = instr->operands[1];
   hsc_window window = instr->attr.window.window;
   hsc_op op;
-  if (instr->operand_count > 2) {  // of nothing: the initial values
-    hsc_instr *wide[8];
-    int count = instr->operand_count / 2;
-    if (count > 8 || hsc_shape_elements(&x->shape) > 0)
-      return NULL;
-    for (int i = 0; i < count; i++)
-      wide[i] = hsc_build_broadcast(b, instr->operands[count + i], instr->shape.elements[i],
-                                    (hsc_dims){0});
-    return hsc_build_tuple(b, count, wide);
-  }
-  if (instr->operand_count != 2 || !hsc__is_simple_reducer(instr->called[0], &op) ||
-      hsc_shape_elements(&x->shape) == 0)
-    return NULL;
-  // Windows of one element with padding: a pad of the operand
-  bool one = true;
   bool padded = false;
-  bool spread = false;
+  if (!has_idle_start(instr, &op))
+    return NULL;
   hsc_pad_dim *pads = HSC_NEW_ARRAY(arena_of(b), hsc_pad_dim, window.rank + 1);
-  hsc_window_dim *dims = HSC_NEW_ARRAY(arena_of(b), hsc_window_dim, window.rank + 1);
-  if (!pads || !dims)
-    return NULL;
-  for (int i = 0; i < window.rank; i++) {
+  for (int i = 0; pads && i < window.rank; i++) {
     hsc_window_dim w = window.dims[i];
-    one &= w.size == 1 && w.stride == 1 && w.pad_low >= 0 && w.pad_high >= 0;
+    if (w.size != 1 || w.stride != 1 || w.pad_low < 0 || w.pad_high < 0)
+      return NULL;
     padded |= w.pad_low || w.pad_high || w.base_dilation != 1;
-    spread |= w.base_dilation != 1;
     pads[i] = (hsc_pad_dim){w.pad_low, w.pad_high, w.base_dilation - 1};
-    dims[i] = w;
   }
-  bool is_idle = is_idempotent(op) || hsc__is_all(init, op == HSC_OP_MULTIPLY ? 1 : 0);
-  if (one && padded && is_idle) {
-    hsc_attr attr = {.pad = {.rank = window.rank, .dims = pads}};
-    hsc_instr *inner = hsc_build_binary(b, op, x, hsc__widen(b, init, x));
-    return hsc_build_op(b, HSC_OP_PAD, (hsc_shape){0}, &attr, 2, (hsc_instr *[]){inner, init}, 0,
-                        NULL);
-  }
-  // reduce-window(pad(A, init)) of a spread base: each padded element is as far from the next as
-  // the base's are
-  if (!spread || !is_idle || x->op != HSC_OP_PAD || !hsc__has_one_use(x) || x->operands[1] != init)
+  if (!pads || !padded)
     return NULL;
-  for (int i = 0; i < window.rank; i++) {
+  hsc_attr attr = {.pad = {.rank = window.rank, .dims = pads}};
+  hsc_instr *inner = hsc_build_binary(b, op, x, hsc__widen(b, init, x));
+  return hsc_build_op(b, HSC_OP_PAD, (hsc_shape){0}, &attr, 2, (hsc_instr *[]){inner, init}, 0,
+                      NULL);
+}
+
+// Each padded element is as far from the next as the base's are.
+HSC_RULE(reduce_window_of_spread_pad) {
+  hsc_instr *x = instr->operands[0];
+  hsc_instr *init = instr->operands[1];
+  hsc_window window = instr->attr.window.window;
+  hsc_op op;
+  bool spread = false;
+  if (!has_idle_start(instr, &op) || x->op != HSC_OP_PAD || !hsc__has_one_use(x) ||
+      x->operands[1] != init)
+    return NULL;
+  hsc_window_dim *dims = HSC_NEW_ARRAY(arena_of(b), hsc_window_dim, window.rank + 1);
+  for (int i = 0; dims && i < window.rank; i++) {
     hsc_pad_dim p = x->attr.pad.dims[i];
     if (p.low < 0 || p.high < 0 || p.interior)
       return NULL;
+    dims[i] = window.dims[i];
+    spread |= dims[i].base_dilation != 1;
     dims[i].pad_low += p.low * dims[i].base_dilation;
     dims[i].pad_high += p.high * dims[i].base_dilation;
   }
+  if (!dims || !spread)
+    return NULL;
   hsc_attr attr = {.window = {.window = {window.rank, dims}}};
   return hsc_build_op(b, HSC_OP_REDUCE_WINDOW, (hsc_shape){0}, &attr, 2,
                       (hsc_instr *[]){x->operands[0], init}, 1, instr->called);
@@ -248,7 +266,7 @@ static hsc_instr *rule_reduce_window(hsc_builder *b, hsc_instr *instr) {
 // ---- products -----------------------------------------------------------------------------------
 
 // transpose(dot(A, B)) that brings B's free dimensions before A's => dot(B, A)
-static hsc_instr *rule_transpose(hsc_builder *b, hsc_instr *instr) {
+HSC_RULE(transpose_of_dot) {
   const hsc_instr *dot = instr->operands[0];
   if (dot->op != HSC_OP_DOT || !hsc__has_one_use(dot) || dot->operand_count != 2 ||
       dot->attr.dot.sparsity)
@@ -327,23 +345,25 @@ static bool joining_dims(const hsc_instr *x,
   return found;
 }
 
-static hsc_instr *rule_add(hsc_builder *b, hsc_instr *instr) {
+// Of the same kind: one of all updates.
+HSC_RULE(add_scatters) {
   hsc_instr *x = instr->operands[0];
   hsc_instr *y = instr->operands[1];
-  // scatter(zeros) + scatter(zeros) of the same kind: one of all updates
   int64_t index_dim = 0;
   int64_t update_dim = 0;
-  if (x != y && adds_up(x) && adds_up(y) && hsc__is_all(y->operands[0], 0) &&
-      joining_dims(x, y, &index_dim, &update_dim)) {
-    hsc_instr *operands[3] = {
-        x->operands[0],
-        hsc_build_concatenate(b, 2, (hsc_instr *[]){x->operands[1], y->operands[1]}, index_dim),
-        hsc_build_concatenate(b, 2, (hsc_instr *[]){x->operands[2], y->operands[2]}, update_dim)};
-    hsc_instr *replacement = hsc_build_clone(b, x, operands);
-    replacement->attr.scatter.unique = replacement->attr.scatter.indices_are_sorted = false;
-    return replacement;
-  }
-  // A + scatter(zeros) => scatter(A)
+  if (x == y || !adds_up(x) || !adds_up(y) || !hsc__is_all(y->operands[0], 0) ||
+      !joining_dims(x, y, &index_dim, &update_dim))
+    return NULL;
+  hsc_instr *operands[3] = {
+      x->operands[0],
+      hsc_build_concatenate(b, 2, (hsc_instr *[]){x->operands[1], y->operands[1]}, index_dim),
+      hsc_build_concatenate(b, 2, (hsc_instr *[]){x->operands[2], y->operands[2]}, update_dim)};
+  hsc_instr *replacement = hsc_build_clone(b, x, operands);
+  replacement->attr.scatter.unique = replacement->attr.scatter.indices_are_sorted = false;
+  return replacement;
+}
+
+HSC_RULE(add_scatter) {
   for (int side = 0; side < 2; side++) {
     hsc_instr *scatter = instr->operands[side];
     hsc_instr *base = instr->operands[!side];
@@ -353,19 +373,4 @@ static hsc_instr *rule_add(hsc_builder *b, hsc_instr *instr) {
                            (hsc_instr *[]){base, scatter->operands[1], scatter->operands[2]});
   }
   return NULL;
-}
-
-hsc__rule hsc__algsimp_folds_rule(hsc_op op) {
-  switch (op) {
-    case HSC_OP_REDUCE:
-      return rule_reduce;
-    case HSC_OP_REDUCE_WINDOW:
-      return rule_reduce_window;
-    case HSC_OP_TRANSPOSE:
-      return rule_transpose;
-    case HSC_OP_ADD:
-      return rule_add;
-    default:
-      return NULL;
-  }
 }

@@ -42,9 +42,8 @@ static bool continues(const hsc_instr *x, const hsc_instr *y, int64_t dim) {
   return true;
 }
 
-static hsc_instr *rule_concatenate(hsc_builder *b, hsc_instr *instr) {
+HSC_RULE(concatenate_with_slices) {
   int64_t dim = instr->attr.dims.dims.v[0];
-  // neighbouring slices among the operands become one
   for (int i = 0; i + 1 < instr->operand_count; i++) {
     int end = i + 1;
     while (end < instr->operand_count &&
@@ -71,8 +70,12 @@ static hsc_instr *rule_concatenate(hsc_builder *b, hsc_instr *instr) {
     }
     return count == 1 ? all[0] : hsc_build_concatenate(b, count, all, dim);
   }
-  // concatenate(A, broadcast scalar) and the other way round => pad(A): what folds paddings knows
-  // what to do with it
+  return NULL;
+}
+
+// What folds paddings knows what to do with it.
+HSC_RULE(concatenate_as_pad) {
+  int64_t dim = instr->attr.dims.dims.v[0];
   for (int side = 0; side < 2 && instr->operand_count == 2; side++) {
     hsc_instr *value = instr->operands[side];
     hsc_instr *x = instr->operands[!side];
@@ -94,32 +97,36 @@ static hsc_instr *rule_concatenate(hsc_builder *b, hsc_instr *instr) {
 
 // ---- paddings -----------------------------------------------------------------------------------
 
-static hsc_instr *rule_pad(hsc_builder *b, hsc_instr *instr) {
+// Nothing lies between the elements of a dimension of one.
+HSC_RULE(pad_between_one) {
+  hsc_instr *x = instr->operands[0];
+  int rank = instr->attr.pad.rank;
+  bool cleared = false;
+  hsc_pad_dim *dims = HSC_NEW_ARRAY(arena_of(b), hsc_pad_dim, rank + 1);
+  if (!dims || hsc__is_empty(x) || hsc__is_empty(instr))
+    return NULL;
+  for (int i = 0; i < rank; i++) {
+    dims[i] = instr->attr.pad.dims[i];
+    cleared |= dims[i].interior && x->shape.dims[i] == 1;
+    if (x->shape.dims[i] == 1)
+      dims[i].interior = 0;
+  }
+  return cleared ? build_pad(b, x, instr->operands[1], rank, dims) : NULL;
+}
+
+HSC_RULE(pad_then_cut) {
   hsc_instr *x = instr->operands[0];
   int rank = instr->attr.pad.rank;
   int64_t start[HSC_MAX_RANK], limit[HSC_MAX_RANK], one[HSC_MAX_RANK];
   bool cuts = false;
   bool adds = false;
-  bool cleared = false;
   hsc_pad_dim *dims = HSC_NEW_ARRAY(arena_of(b), hsc_pad_dim, rank + 1);
-  if (!dims || hsc_shape_elements(&x->shape) == 0 || hsc_shape_elements(&instr->shape) == 0)
+  if (!dims || hsc__is_empty(x) || hsc__is_empty(instr))
     return NULL;
   for (int i = 0; i < rank; i++) {
     dims[i] = instr->attr.pad.dims[i];
-    if (dims[i].interior && x->shape.dims[i] == 1) {
-      dims[i].interior = 0;
-      cleared = true;
-    }
     cuts |= dims[i].low < 0 || dims[i].high < 0;
     adds |= dims[i].low > 0 || dims[i].high > 0 || dims[i].interior > 0;
-  }
-  // nothing lies between the elements of a dimension of one
-  if (cleared)
-    return build_pad(b, x, instr->operands[1], rank, dims);
-  if (!cuts || !adds)
-    return NULL;
-  // A padding that adds here and cuts there: the slice of one that adds.
-  for (int i = 0; i < rank; i++) {
     start[i] = dims[i].low < 0 ? -dims[i].low : 0;
     limit[i] = start[i] + instr->shape.dims[i];
     one[i] = 1;
@@ -128,14 +135,18 @@ static hsc_instr *rule_pad(hsc_builder *b, hsc_instr *instr) {
     if (dims[i].high < 0)
       dims[i].high = 0;
   }
+  if (!cuts || !adds)
+    return NULL;
   return build_slice(b, build_pad(b, x, instr->operands[1], rank, dims), start, limit, one);
 }
 
 // ---- slices -------------------------------------------------------------------------------------
 
-// slice(reshape(A)) of whole rows: where they are whole rows of A, too, the slice comes first.
-static hsc_instr *slice_of_rows(hsc_builder *b, hsc_instr *instr) {
+// Where they are whole rows of A, too, the slice comes first.
+HSC_RULE(slice_of_rows) {
   const hsc_instr *x = instr->operands[0];
+  if (x->op != HSC_OP_RESHAPE || hsc__is_empty(instr))
+    return NULL;
   hsc_instr *source = x->operands[0];
   int64_t start[HSC_MAX_RANK];
   int64_t limit[HSC_MAX_RANK];
@@ -164,27 +175,26 @@ static hsc_instr *slice_of_rows(hsc_builder *b, hsc_instr *instr) {
                            instr->shape.dims);
 }
 
-static hsc_instr *rule_slice(hsc_builder *b, hsc_instr *instr) {
-  hsc_instr *x = instr->operands[0];
-  int64_t start[HSC_MAX_RANK], limit[HSC_MAX_RANK], stride[HSC_MAX_RANK];
-  if (hsc_shape_elements(&instr->shape) == 0)
+// It picks just what was padded.
+HSC_RULE(slice_undoes_pad) {
+  const hsc_instr *x = instr->operands[0];
+  if (hsc__is_empty(instr) || x->op != HSC_OP_PAD ||
+      !hsc_shape_equal(&x->operands[0]->shape, &instr->shape))
     return NULL;
-  // slice(pad(A)) that picks just what was padded => A
-  bool undone = x->op == HSC_OP_PAD && hsc_shape_equal(&x->operands[0]->shape, &instr->shape);
-  for (int i = 0; i < instr->shape.rank && undone; i++) {
+  for (int i = 0; i < instr->shape.rank; i++) {
     hsc_pad_dim p = x->attr.pad.dims[i];
-    undone = instr->attr.slice.start.v[i] == p.low &&
-             (stride_of(instr, i) == p.interior + 1 || instr->shape.dims[i] == 1);
+    if (instr->attr.slice.start.v[i] != p.low ||
+        (stride_of(instr, i) != p.interior + 1 && instr->shape.dims[i] != 1))
+      return NULL;
   }
-  if (undone)
-    return x->operands[0];
-  if (x->op == HSC_OP_RESHAPE) {
-    hsc_instr *replacement = slice_of_rows(b, instr);
-    if (replacement)
-      return replacement;
-  }
-  // a stride that reaches no second element
-  bool redundant = false;
+  return x->operands[0];
+}
+
+HSC_RULE(slice_with_idle_stride) {
+  int64_t start[HSC_MAX_RANK], limit[HSC_MAX_RANK], stride[HSC_MAX_RANK];
+  bool idle = false;
+  if (hsc__is_empty(instr))
+    return NULL;
   for (int i = 0; i < instr->shape.rank; i++) {
     start[i] = instr->attr.slice.start.v[i];
     stride[i] = stride_of(instr, i);
@@ -193,9 +203,9 @@ static hsc_instr *rule_slice(hsc_builder *b, hsc_instr *instr) {
       continue;
     stride[i] = 1;
     limit[i] = start[i] + 1;
-    redundant = true;
+    idle = true;
   }
-  return redundant ? build_slice(b, x, start, limit, stride) : NULL;
+  return idle ? build_slice(b, instr->operands[0], start, limit, stride) : NULL;
 }
 
 // ---- at indices that are computed ---------------------------------------------------------------
@@ -228,38 +238,40 @@ static hsc_instr *combined(
   return outer_room == 0 ? y : hsc_build_binary(b, HSC_OP_ADD, x, y);
 }
 
-static hsc_instr *rule_dynamic_slice(hsc_builder *b, hsc_instr *instr) {
+HSC_RULE(dynamic_slice_of_dynamic_slice) {
   const hsc_instr *x = instr->operands[0];
   hsc_instr *indices[HSC_MAX_RANK];
   int rank = instr->shape.rank;
-  if (rank == 0 || instr->operand_count != rank + 1)
+  if (rank == 0 || instr->operand_count != rank + 1 || x->op != HSC_OP_DYNAMIC_SLICE ||
+      !hsc__has_one_use(x) || x->operand_count != rank + 1)
     return NULL;
-  // part of a part: one
-  if (x->op == HSC_OP_DYNAMIC_SLICE && hsc__has_one_use(x) && x->operand_count == rank + 1) {
-    for (int i = 0; i < rank; i++) {
-      indices[i] = combined(b, x->operands[1 + i], x->operands[0]->shape.dims[i] - x->shape.dims[i],
-                            instr->operands[1 + i], x->shape.dims[i] - instr->shape.dims[i]);
-      if (!indices[i])
-        return NULL;
-    }
-    return hsc_build_dynamic_slice(b, x->operands[0], rank, indices,
-                                   hsc_dims_copy(arena_of(b), rank, instr->shape.dims));
+  for (int i = 0; i < rank; i++) {
+    indices[i] = combined(b, x->operands[1 + i], x->operands[0]->shape.dims[i] - x->shape.dims[i],
+                          instr->operands[1 + i], x->shape.dims[i] - instr->shape.dims[i]);
+    if (!indices[i])
+      return NULL;
   }
-  // one element of an iota times a scalar: the clamped index times the scalar
-  if (x->op == HSC_OP_MULTIPLY && hsc__has_one_use(x) && rank == 1 && instr->shape.dims[0] == 1 &&
-      x->operands[0]->op == HSC_OP_IOTA && x->operands[1]->op == HSC_OP_BROADCAST &&
-      x->operands[1]->operands[0]->shape.rank == 0 && hsc_type_is_integral(x->shape.type)) {
-    hsc_instr *element = hsc_build_dynamic_slice(b, x->operands[0], 1, instr->operands + 1,
-                                                 hsc_dims_copy(arena_of(b), 1, instr->shape.dims));
-    return hsc_build_binary(
-        b, HSC_OP_MULTIPLY, element,
-        hsc_build_broadcast(b, x->operands[1]->operands[0], instr->shape, (hsc_dims){0}));
-  }
-  return NULL;
+  return hsc_build_dynamic_slice(b, x->operands[0], rank, indices,
+                                 hsc_dims_copy(arena_of(b), rank, instr->shape.dims));
+}
+
+HSC_RULE(dynamic_slice_of_multiples) {
+  const hsc_instr *x = instr->operands[0];
+  if (instr->shape.rank != 1 || instr->operand_count != 2 || instr->shape.dims[0] != 1 ||
+      x->op != HSC_OP_MULTIPLY || !hsc__has_one_use(x) || !hsc__is_int(x))
+    return NULL;
+  if (x->operands[0]->op != HSC_OP_IOTA || x->operands[1]->op != HSC_OP_BROADCAST ||
+      x->operands[1]->operands[0]->shape.rank != 0)
+    return NULL;
+  hsc_instr *element = hsc_build_dynamic_slice(b, x->operands[0], 1, instr->operands + 1,
+                                               hsc_dims_copy(arena_of(b), 1, instr->shape.dims));
+  return hsc_build_binary(
+      b, HSC_OP_MULTIPLY, element,
+      hsc_build_broadcast(b, x->operands[1]->operands[0], instr->shape, (hsc_dims){0}));
 }
 
 // update(A, update(part of A at I, B at J) at I) => update(A, B at I + J)
-static hsc_instr *rule_dynamic_update_slice(hsc_builder *b, hsc_instr *instr) {
+HSC_RULE(update_of_update) {
   const hsc_instr *inner = instr->operands[1];
   int rank = instr->shape.rank;
   hsc_instr *indices[HSC_MAX_RANK];
@@ -280,21 +292,4 @@ static hsc_instr *rule_dynamic_update_slice(hsc_builder *b, hsc_instr *instr) {
       return NULL;
   }
   return hsc_build_dynamic_update_slice(b, instr->operands[0], inner->operands[1], rank, indices);
-}
-
-hsc__rule hsc__algsimp_parts_rule(hsc_op op) {
-  switch (op) {
-    case HSC_OP_CONCATENATE:
-      return rule_concatenate;
-    case HSC_OP_PAD:
-      return rule_pad;
-    case HSC_OP_SLICE:
-      return rule_slice;
-    case HSC_OP_DYNAMIC_SLICE:
-      return rule_dynamic_slice;
-    case HSC_OP_DYNAMIC_UPDATE_SLICE:
-      return rule_dynamic_update_slice;
-    default:
-      return NULL;
-  }
 }

@@ -11,7 +11,15 @@ static hsc_arena *arena_of(const hsc_builder *b) {
 
 // ---- reductions ---------------------------------------------------------------------------------
 
-hsc_instr *hsc__algsimp_reduce_of_reshape(hsc_builder *b, hsc_instr *instr, bool always) {
+// Whether it folds one array, in any order.
+static bool folds_freely(const hsc_instr *instr, hsc_op *out_op) {
+  return instr->operand_count == 2 && hsc__is_simple_reducer(instr->called[0], out_op) &&
+         (hsc_op_traits(*out_op) & HSC_TRAIT_COMMUTES);
+}
+
+// A reduce of a reshape of what is folded only, or of what stays only (then of a reshape that
+// nobody else reads, or `always`), as wanted; NULL for others.
+static hsc_instr *reduce_of_reshape(hsc_builder *b, hsc_instr *instr, bool of_folded, bool always) {
   const hsc_instr *x = instr->operands[0];
   hsc_instr *source = x->operands[0];
   hsc_instr *init = instr->operands[1];
@@ -38,6 +46,8 @@ hsc_instr *hsc__algsimp_reduce_of_reshape(hsc_builder *b, hsc_instr *instr, bool
     if (modified && !hsc__dims_hold(folded, i))
       inside = false;
   }
+  if (inside != of_folded)
+    return NULL;
   // the reshape is of what stays only: it comes after, of less
   if (inside) {  // the reshape is of what is folded only: all of it is folded as it was
     for (int k = 0; k < source->shape.rank; k++)
@@ -59,9 +69,192 @@ hsc_instr *hsc__algsimp_reduce_of_reshape(hsc_builder *b, hsc_instr *instr, bool
              : hsc_build_reshape(b, replacement, instr->shape.rank, instr->shape.dims);
 }
 
-// reduce(transpose(A)) => transpose(reduce(A)): less is moved
-static hsc_instr *reduce_of_transpose(hsc_builder *b, hsc_instr *instr) {
+HSC_RULE(reduce_of_reshape_of_folded) {
+  hsc_op op;
+  return folds_freely(instr, &op) && instr->operands[0]->op == HSC_OP_RESHAPE
+             ? reduce_of_reshape(b, instr, true, false)
+             : NULL;
+}
+
+HSC_RULE(reduce_of_reshape_of_rest) {
+  hsc_op op;
+  return folds_freely(instr, &op) && instr->operands[0]->op == HSC_OP_RESHAPE
+             ? reduce_of_reshape(b, instr, false,
+                                 o->unconditionally_simplify_reduce_of_transpose_or_reshape)
+             : NULL;
+}
+
+// The dimensions of the transpose's operand that a reduce of it folds; false where those that stay
+// do not keep their order.
+static bool folds_in_order(const hsc_instr *instr, int64_t out_dims[HSC_MAX_RANK]) {
+  hsc_dims folded = instr->attr.dims.dims;
+  hsc_dims from = instr->operands[0]->attr.dims.dims;
+  int64_t last = -1;
+  for (int i = 0; i < from.count; i++) {
+    if (hsc__dims_hold(folded, i))
+      continue;
+    if (from.v[i] < last)
+      return false;
+    last = from.v[i];
+  }
+  for (int i = 0; i < folded.count; i++)
+    out_dims[i] = from.v[folded.v[i]];
+  return true;
+}
+
+// reduce(transpose(A)) => reduce(A)
+static hsc_instr *reduce_before_transpose(hsc_builder *b, hsc_instr *instr) {
+  int64_t dims[HSC_MAX_RANK];
+  if (!folds_in_order(instr, dims))
+    return NULL;
+  return hsc_build_reduce(b, instr->operands[0]->operands[0], instr->operands[1],
+                          hsc_dims_copy(arena_of(b), instr->attr.dims.dims.count, dims),
+                          instr->called[0]);
+}
+
+// Where others read the transpose, too.
+HSC_RULE(reduce_of_shared_transpose) {
+  hsc_op op;
+  return folds_freely(instr, &op) && instr->operands[0]->op == HSC_OP_TRANSPOSE
+             ? reduce_before_transpose(b, instr)
+             : NULL;
+}
+
+// The parts one after the other.
+HSC_RULE(reduce_of_concatenate) {
   const hsc_instr *x = instr->operands[0];
+  hsc_instr *init = instr->operands[1];
+  hsc_dims dims = instr->attr.dims.dims;
+  hsc_op op;
+  hsc_instr *sum = NULL;
+  if (!folds_freely(instr, &op) || x->op != HSC_OP_CONCATENATE || x->operand_count > 8 ||
+      !hsc__dims_hold(dims, x->attr.dims.dims.v[0]))
+    return NULL;
+  if (!hsc__is_idempotent(op) && op != HSC_OP_ADD && op != HSC_OP_MULTIPLY)
+    return NULL;
+  hsc_instr *neutral =
+      hsc__is_idempotent(op) ? init : hsc_build_scalar(b, instr->shape.type, op == HSC_OP_MULTIPLY);
+  for (int i = 0; i < x->operand_count; i++) {
+    hsc_instr *part =
+        hsc_build_reduce(b, x->operands[i], i ? neutral : init, dims, instr->called[0]);
+    sum = sum ? hsc_build_binary(b, op, sum, part) : part;
+  }
+  return sum;
+}
+
+// Whether it folds something: not the copy that a reduce of no dimensions is.
+static bool folds_something(const hsc_instr *instr) {
+  return instr->operand_count == 2 && (instr->attr.dims.dims.count > 0 ||
+                                       !hsc_shape_equal(&instr->operands[0]->shape, &instr->shape));
+}
+
+HSC_RULE(reduce_nothing) {
+  hsc_op op;
+  return instr->operand_count == 2 && !folds_something(instr) &&
+                 hsc__is_simple_reducer(instr->called[0], &op) && op == HSC_OP_ADD &&
+                 hsc__is_all(instr->operands[1], 0)
+             ? instr->operands[0]
+             : NULL;
+}
+
+HSC_RULE(reduce_of_empty) {
+  return folds_something(instr) && hsc__is_empty(instr->operands[0])
+             ? hsc__widen(b, instr->operands[1], instr)
+             : NULL;
+}
+
+// With the initial value folded in.
+HSC_RULE(reduce_of_ones) {
+  const hsc_instr *init = instr->operands[1];
+  hsc_instr *x = instr->operands[0];
+  hsc_dims dims = instr->attr.dims.dims;
+  hsc_op op;
+  if (!folds_something(instr) || !hsc__is_simple_reducer(instr->called[0], &op))
+    return NULL;
+  for (int i = 0; i < dims.count; i++)
+    if (x->shape.dims[dims.v[i]] != 1)
+      return NULL;
+  hsc_instr *value = hsc_build_reshape(b, x, instr->shape.rank, instr->shape.dims);
+  if (op == HSC_OP_ADD && hsc__is_all(init, 0))
+    return value;
+  return hsc_build_binary(b, op, value, hsc__widen(b, instr->operands[1], instr));
+}
+
+// Where the dimensions that stay keep their order. Reducers fold in any order.
+HSC_RULE(reduce_of_transpose_in_order) {
+  const hsc_instr *x = instr->operands[0];
+  return folds_something(instr) && x->op == HSC_OP_TRANSPOSE && x->user_count == 1
+             ? reduce_before_transpose(b, instr)
+             : NULL;
+}
+
+// n times one.
+HSC_RULE(sum_of_equal_integers) {
+  const hsc_instr *x = instr->operands[0];
+  hsc_dims dims = instr->attr.dims.dims;
+  hsc_op op;
+  double count = 1;
+  if (!folds_something(instr) || x->op != HSC_OP_BROADCAST || x->operands[0]->shape.rank != 0 ||
+      !hsc__is_int(x) || !hsc__is_simple_reducer(instr->called[0], &op) || op != HSC_OP_ADD)
+    return NULL;
+  for (int i = 0; i < dims.count; i++)
+    count *= (double)x->shape.dims[dims.v[i]];
+  if (count >= 0x1p31)
+    return NULL;
+  hsc_instr *total = hsc_build_binary(
+      b, HSC_OP_MULTIPLY, x->operands[0],
+      hsc_build_convert(b, x->shape.type, hsc_build_scalar(b, HSC_TYPE_S64, count)));
+  return hsc__widen(b, hsc_build_binary(b, HSC_OP_ADD, total, instr->operands[1]), instr);
+}
+
+// Whether the initial value of the outer of two reduces by `op` adds nothing.
+static bool starts_idle(hsc_op op, const hsc_instr *outer, const hsc_instr *inner) {
+  hsc_instr *init = outer->operands[1];
+  hsc_instr *other = inner->operands[1];
+  double outer_start, inner_start;
+  if (hsc__is_idempotent(op))  // folding a value in once more changes nothing
+    return init == other ||
+           (hsc__uniform_number(init, &outer_start) && hsc__uniform_number(other, &inner_start) &&
+            outer_start == inner_start);
+  return (op == HSC_OP_ADD && hsc__is_all(init, 0)) ||
+         (op == HSC_OP_MULTIPLY && hsc__is_all(init, 1));
+}
+
+// With the same reducer: one over both sets of dimensions.
+HSC_RULE(reduce_of_reduce) {
+  const hsc_instr *x = instr->operands[0];
+  hsc_dims dims = instr->attr.dims.dims;
+  int64_t free_dims[HSC_MAX_RANK], all[HSC_MAX_RANK];
+  bool reduced[HSC_MAX_RANK] = {false};
+  hsc_op op, inner_op;
+  int free_count = 0;
+  int count = 0;
+  if (!folds_something(instr) || x->op != HSC_OP_REDUCE || x->operand_count != 2 ||
+      x->user_count != 1 || !hsc__is_simple_reducer(instr->called[0], &op))
+    return NULL;
+  if (!starts_idle(op, instr, x) || !hsc__is_simple_reducer(x->called[0], &inner_op) ||
+      inner_op != op)
+    return NULL;
+  for (int i = 0; i < x->attr.dims.dims.count; i++)
+    reduced[x->attr.dims.dims.v[i]] = true;
+  for (int i = 0; i < x->operands[0]->shape.rank; i++)
+    if (!reduced[i])
+      free_dims[free_count++] = i;
+  for (int i = 0; i < dims.count; i++)
+    reduced[free_dims[dims.v[i]]] = true;
+  for (int i = 0; i < x->operands[0]->shape.rank; i++)
+    if (reduced[i])
+      all[count++] = i;
+  return hsc_build_reduce(b, x->operands[0], x->operands[1], hsc_dims_copy(arena_of(b), count, all),
+                          instr->called[0]);
+}
+
+// Less is moved.
+HSC_RULE(reduce_then_transpose) {
+  const hsc_instr *x = instr->operands[0];
+  hsc_op op;
+  if (x->op != HSC_OP_TRANSPOSE || !folds_freely(instr, &op))
+    return NULL;
   hsc_dims folded = instr->attr.dims.dims;
   hsc_dims from = x->attr.dims.dims;
   int64_t dims[HSC_MAX_RANK], permutation[HSC_MAX_RANK];
@@ -84,20 +277,20 @@ static hsc_instr *reduce_of_transpose(hsc_builder *b, hsc_instr *instr) {
   return hsc_build_transpose(b, replacement, hsc_dims_copy(arena_of(b), kept, permutation));
 }
 
-static hsc_instr *rule_reduce(hsc_builder *b, hsc_instr *instr) {
-  hsc_op op;
-  if (instr->operand_count != 2 || instr->operands[0]->op != HSC_OP_TRANSPOSE ||
-      !hsc__is_simple_reducer(instr->called[0], &op))
-    return NULL;
-  return hsc_op_traits(op) & HSC_TRAIT_COMMUTES ? reduce_of_transpose(b, instr) : NULL;
-}
-
 // ---- windows ------------------------------------------------------------------------------------
 
-// The running sum of equal numbers C => C * (iota + 1). Of floats only where every one of the sums
-// is one.
-static hsc_instr *running_sum_of_equal(hsc_builder *b, hsc_instr *instr) {
+// Of one array, into something, by one operation.
+static bool has_plain_windows(const hsc_instr *instr, hsc_op *out_op) {
+  return instr->operand_count == 2 && hsc__is_simple_reducer(instr->called[0], out_op) &&
+         !hsc__is_empty(instr);
+}
+
+// C * (iota + 1). Of floats only where every one of the sums is one.
+HSC_RULE(running_sum_of_equal) {
   hsc_instr *x = instr->operands[0];
+  hsc_op op;
+  if (!has_plain_windows(instr, &op) || op != HSC_OP_ADD)
+    return NULL;
   hsc_window window = instr->attr.window.window;
   hsc_type type = instr->shape.type;
   double value;
@@ -129,15 +322,17 @@ static hsc_instr *running_sum_of_equal(hsc_builder *b, hsc_instr *instr) {
                           hsc_build_broadcast(b, x->operands[0], instr->shape, (hsc_dims){0}));
 }
 
-// Windows that each hold the one element of a dimension, and padding: the element, broadcast.
-static hsc_instr *windows_of_one_element(hsc_builder *b, hsc_instr *instr, hsc_op op) {
+// And padding.
+HSC_RULE(windows_of_one_element) {
   hsc_instr *x = instr->operands[0];
+  hsc_op op;
+  if (!has_plain_windows(instr, &op))
+    return NULL;
   hsc_instr *init = instr->operands[1];
   hsc_window window = instr->attr.window.window;
   int64_t kept[HSC_MAX_RANK], to[HSC_MAX_RANK];
   int rank = 0;
-  bool idempotent =
-      op == HSC_OP_MAXIMUM || op == HSC_OP_MINIMUM || op == HSC_OP_AND || op == HSC_OP_OR;
+  bool idempotent = hsc__is_idempotent(op);
   bool widens = false;
   if (!idempotent && !(op == HSC_OP_ADD && hsc__is_all(init, 0)) &&
       !(op == HSC_OP_MULTIPLY && hsc__is_all(init, 1)))
@@ -167,23 +362,14 @@ static hsc_instr *windows_of_one_element(hsc_builder *b, hsc_instr *instr, hsc_o
                     : replacement;
 }
 
-static hsc_instr *rule_reduce_window(hsc_builder *b, hsc_instr *instr) {
-  hsc_instr *x = instr->operands[0];
+// The window takes the padding in.
+HSC_RULE(reduce_window_of_converted_pad) {
+  const hsc_instr *x = instr->operands[0];
   hsc_instr *init = instr->operands[1];
   hsc_op op;
   double padding, start;
-  if (instr->operand_count != 2 || !hsc__is_simple_reducer(instr->called[0], &op) ||
-      hsc_shape_elements(&instr->shape) == 0)
-    return NULL;
-  hsc_instr *replacement = op == HSC_OP_ADD ? running_sum_of_equal(b, instr) : NULL;
-  if (!replacement)
-    replacement = windows_of_one_element(b, instr, op);
-  if (replacement)
-    return replacement;
-  // convert(pad(A)) whose padding is the initial value => pad(convert(A)), which the window takes
-  // in
-  if (x->op != HSC_OP_CONVERT || x->operands[0]->op != HSC_OP_PAD || !hsc__has_one_use(x) ||
-      !hsc__has_one_use(x->operands[0]))
+  if (!has_plain_windows(instr, &op) || x->op != HSC_OP_CONVERT ||
+      x->operands[0]->op != HSC_OP_PAD || !hsc__has_one_use(x) || !hsc__has_one_use(x->operands[0]))
     return NULL;
   const hsc_instr *pad = x->operands[0];
   if (!hsc__uniform_number(pad->operands[1], &padding) || !hsc__uniform_number(init, &start) ||
@@ -198,7 +384,7 @@ static hsc_instr *rule_reduce_window(hsc_builder *b, hsc_instr *instr) {
 // ---- scatters -----------------------------------------------------------------------------------
 
 // A scatter at no indices whose one window is the whole array: its function of all elements.
-static hsc_instr *rule_scatter(hsc_builder *b, hsc_instr *instr) {
+HSC_RULE(scatter_whole) {
   if (instr->operand_count != 3 || hsc_shape_elements(&instr->operands[1]->shape) > 0 ||
       !hsc_shape_equal(&instr->operands[0]->shape, &instr->operands[2]->shape))
     return NULL;
@@ -211,17 +397,4 @@ static hsc_instr *rule_scatter(hsc_builder *b, hsc_instr *instr) {
   return hsc__is_simple_reducer(instr->called[0], &op)
              ? hsc_build_binary(b, op, instr->operands[0], instr->operands[2])
              : NULL;
-}
-
-hsc__rule hsc__algsimp_reductions_rule(hsc_op op) {
-  switch (op) {
-    case HSC_OP_REDUCE:
-      return rule_reduce;
-    case HSC_OP_REDUCE_WINDOW:
-      return rule_reduce_window;
-    case HSC_OP_SCATTER:
-      return rule_scatter;
-    default:
-      return NULL;
-  }
 }

@@ -41,11 +41,12 @@ static bool permutes(const hsc_instr *instr, int64_t out[HSC_MAX_RANK]) {
 
 // Transposes, with such reshapes between them, that together bring every element back to where it
 // was: at most a reshape of what was there before.
-static hsc_instr *undone_chain(hsc_builder *b, hsc_instr *instr) {
+HSC_RULE(undone_transposes) {
   int64_t total[HSC_MAX_RANK], step[HSC_MAX_RANK], next[HSC_MAX_RANK], dims[HSC_MAX_RANK];
   int count = wide_dims(&instr->shape, dims);
   bool moved = false;
-  if (hsc_shape_elements(&instr->shape) == 0)
+  if (hsc__is_empty(instr) ||
+      (instr->op == HSC_OP_RESHAPE && instr->operands[0]->op != HSC_OP_TRANSPOSE))
     return NULL;
   for (int i = 0; i < count; i++)
     total[i] = i;
@@ -85,8 +86,10 @@ int hsc__unmodified_dim(const hsc_shape *from, const hsc_shape *to, int dim) {
 }
 
 // reshape(broadcast(A)) that leaves A's dimensions as they are => broadcast(A)
-static hsc_instr *reshape_of_broadcast(hsc_builder *b, hsc_instr *instr) {
+HSC_RULE(reshape_of_broadcast) {
   const hsc_instr *x = instr->operands[0];
+  if (x->op != HSC_OP_BROADCAST || hsc__is_empty(instr))
+    return NULL;
   hsc_instr *source = x->operands[0];
   int64_t to[HSC_MAX_RANK], kept[HSC_MAX_RANK];
   int rank = 0;
@@ -106,8 +109,10 @@ static hsc_instr *reshape_of_broadcast(hsc_builder *b, hsc_instr *instr) {
 
 // reshape(iota) that splits its dimension into D0, D1 ... Dn => iota(Dn) + |Dn| * iota(Dn-1) ...:
 // each a number in mixed radix.
-static hsc_instr *reshape_of_iota(hsc_builder *b, hsc_instr *instr) {
+HSC_RULE(reshape_of_iota) {
   const hsc_instr *x = instr->operands[0];
+  if (x->op != HSC_OP_IOTA || hsc__is_empty(instr))
+    return NULL;
   int dim = (int)x->attr.dims.dims.v[0];
   int first = -1;
   int last = -1;
@@ -147,8 +152,10 @@ static hsc_instr *reshape_of_iota(hsc_builder *b, hsc_instr *instr) {
 
 // reshape(update(A, B)) by dimensions of size 1 => update(reshape(A), reshape(B)), so that what
 // reads and makes the array meets the update.
-static hsc_instr *reshape_of_update(hsc_builder *b, hsc_instr *instr) {
+HSC_RULE(reshape_of_update) {
   const hsc_instr *x = instr->operands[0];
+  if (x->op != HSC_OP_DYNAMIC_UPDATE_SLICE || hsc__is_empty(instr))
+    return NULL;
   hsc_instr *part = x->operands[1];
   hsc_instr *indices[HSC_MAX_RANK];
   int64_t map[HSC_MAX_RANK], sizes[HSC_MAX_RANK];
@@ -177,7 +184,7 @@ static hsc_instr *reshape_of_update(hsc_builder *b, hsc_instr *instr) {
 
 // reshape(transpose(reshape(A))) that joins again what the transpose has left side by side =>
 // transpose(reshape(A)): one copy of fewer, longer runs
-hsc_instr *hsc__algsimp_hoist_transpose(hsc_builder *b, hsc_instr *instr) {
+HSC_RULE(reshape_hoists_transpose) {
   const hsc_instr *x = instr->operands[0];
   int64_t first[HSC_MAX_RANK], sizes[HSC_MAX_RANK], permutation[HSC_MAX_RANK];
   int at = 0;
@@ -213,7 +220,7 @@ hsc_instr *hsc__algsimp_hoist_transpose(hsc_builder *b, hsc_instr *instr) {
 
 // reshape(transpose(reshape(A))) that moves a few parts of one dimension elsewhere (depth to space
 // and back) => reshape(concatenate(slices of A))
-hsc_instr *hsc__algsimp_slices_of_transpose(hsc_builder *b, hsc_instr *instr) {
+HSC_RULE(reshape_as_slices) {
   enum { MOST_PARTS = 5 };
   const hsc_instr *x = instr->operands[0];
   if (x->op != HSC_OP_TRANSPOSE || x->operands[0]->op != HSC_OP_RESHAPE || !hsc__has_one_use(x) ||
@@ -265,24 +272,6 @@ hsc_instr *hsc__algsimp_slices_of_transpose(hsc_builder *b, hsc_instr *instr) {
                            instr->shape.dims);
 }
 
-static hsc_instr *rule_reshape(hsc_builder *b, hsc_instr *instr) {
-  const hsc_instr *x = instr->operands[0];
-  if (hsc_shape_elements(&instr->shape) == 0)
-    return NULL;
-  switch (x->op) {
-    case HSC_OP_BROADCAST:
-      return reshape_of_broadcast(b, instr);
-    case HSC_OP_IOTA:
-      return reshape_of_iota(b, instr);
-    case HSC_OP_DYNAMIC_UPDATE_SLICE:
-      return reshape_of_update(b, instr);
-    case HSC_OP_TRANSPOSE:
-      return undone_chain(b, instr);
-    default:
-      return NULL;
-  }
-}
-
 // ---- reverses, sorts ----------------------------------------------------------------------------
 
 static hsc_instr *build_reverse(hsc_builder *b, hsc_instr *x, int count, const int64_t *dims) {
@@ -292,70 +281,80 @@ static hsc_instr *build_reverse(hsc_builder *b, hsc_instr *x, int count, const i
   return hsc_build_op(b, HSC_OP_REVERSE, (hsc_shape){0}, &attr, 1, &x, 0, NULL);
 }
 
-static hsc_instr *rule_reverse(hsc_builder *b, hsc_instr *instr) {
-  hsc_instr *x = instr->operands[0];
+// What it reverses without the dimensions of size 1; their number.
+static int reversed_dims(const hsc_instr *instr, int64_t out_dims[HSC_MAX_RANK]) {
   hsc_dims dims = instr->attr.dims.dims;
-  int64_t own[HSC_MAX_RANK], map[HSC_MAX_RANK];
   int count = 0;
-  if (x->op == HSC_OP_BROADCAST && x->operands[0]->shape.rank == 0)
-    return x;
-  if (x->op == HSC_OP_REVERSE) {  // dimensions that both reverse are as they were
-    for (int i = 0; i < instr->shape.rank; i++)
-      if (hsc__dims_hold(dims, i) != hsc__dims_hold(x->attr.dims.dims, i))
-        own[count++] = i;
-    return build_reverse(b, x->operands[0], count, own);
-  }
   for (int i = 0; i < dims.count; i++)
     if (instr->shape.dims[dims.v[i]] != 1)
-      own[count++] = dims.v[i];
-  // reverse(A op broadcast scalar) => reverse(A) op broadcast scalar
-  uint32_t traits = hsc_op_traits(x->op);
-  if (x->operand_count == 2 && (traits & HSC_TRAIT_ELEMENTWISE) &&
-      !(traits & (HSC_TRAIT_EFFECT | HSC_TRAIT_CALLS)) && x->op != HSC_OP_COMPARE &&
-      x->op != HSC_OP_RNG && hsc__has_one_use(x)) {
-    for (int side = 0; side < 2; side++) {
-      hsc_instr *scalar = x->operands[side];
-      hsc_instr *operands[2] = {x->operands[0], x->operands[1]};
-      if (scalar->op != HSC_OP_BROADCAST || scalar->operands[0]->shape.rank > 0 ||
-          !hsc_shape_same_dims(&x->operands[!side]->shape, &x->shape))
-        continue;
-      operands[!side] = build_reverse(b, x->operands[!side], count, own);
-      return hsc_build_clone(b, x, operands);
-    }
-  }
-  // reverse(reshape(A)) that only adds dimensions of size 1 => reshape(reverse(A))
-  if (x->op == HSC_OP_RESHAPE && hsc__has_one_use(x) &&
-      x->operands[0]->shape.rank < x->shape.rank &&
-      hsc__degenerate_map(&x->shape, &x->operands[0]->shape, map)) {
-    for (int i = 0; i < count; i++)
-      own[i] = map[own[i]];
-    return hsc_build_reshape(b, build_reverse(b, x->operands[0], count, own), instr->shape.rank,
-                             instr->shape.dims);
-  }
-  // dimensions of size 1 need not be reversed
-  return count < dims.count ? build_reverse(b, x, count, own) : NULL;
+      out_dims[count++] = dims.v[i];
+  return count;
 }
 
-static hsc_instr *rule_sort(hsc_builder *b, hsc_instr *instr) {
-  (void)b;
+HSC_RULE(reverse_of_scalar) {
   hsc_instr *x = instr->operands[0];
-  // equal elements are in order
+  return x->op == HSC_OP_BROADCAST && x->operands[0]->shape.rank == 0 ? x : NULL;
+}
+
+// Dimensions that both reverse are as they were.
+HSC_RULE(reverse_of_reverse) {
+  const hsc_instr *x = instr->operands[0];
+  int64_t own[HSC_MAX_RANK];
+  int count = 0;
+  if (x->op != HSC_OP_REVERSE)
+    return NULL;
+  for (int i = 0; i < instr->shape.rank; i++)
+    if (hsc__dims_hold(instr->attr.dims.dims, i) != hsc__dims_hold(x->attr.dims.dims, i))
+      own[count++] = i;
+  return build_reverse(b, x->operands[0], count, own);
+}
+
+HSC_RULE(reverse_of_operation) {
+  hsc_instr *x = instr->operands[0];
+  uint32_t traits = hsc_op_traits(x->op);
+  int64_t own[HSC_MAX_RANK];
+  int count = reversed_dims(instr, own);
+  if (x->operand_count != 2 || !(traits & HSC_TRAIT_ELEMENTWISE) ||
+      (traits & (HSC_TRAIT_EFFECT | HSC_TRAIT_CALLS)) || x->op == HSC_OP_COMPARE ||
+      x->op == HSC_OP_RNG || !hsc__has_one_use(x))
+    return NULL;
+  for (int side = 0; side < 2; side++) {
+    const hsc_instr *scalar = x->operands[side];
+    hsc_instr *operands[2] = {x->operands[0], x->operands[1]};
+    if (scalar->op != HSC_OP_BROADCAST || scalar->operands[0]->shape.rank > 0 ||
+        !hsc_shape_same_dims(&x->operands[!side]->shape, &x->shape))
+      continue;
+    operands[!side] = build_reverse(b, x->operands[!side], count, own);
+    return hsc_build_clone(b, x, operands);
+  }
+  return NULL;
+}
+
+HSC_RULE(reverse_of_reshape) {
+  hsc_instr *x = instr->operands[0];
+  int64_t own[HSC_MAX_RANK], map[HSC_MAX_RANK];
+  int count = reversed_dims(instr, own);
+  if (x->op != HSC_OP_RESHAPE || !hsc__has_one_use(x) ||
+      x->operands[0]->shape.rank >= x->shape.rank ||
+      !hsc__degenerate_map(&x->shape, &x->operands[0]->shape, map))
+    return NULL;
+  for (int i = 0; i < count; i++)
+    own[i] = map[own[i]];
+  return hsc_build_reshape(b, build_reverse(b, x->operands[0], count, own), instr->shape.rank,
+                           instr->shape.dims);
+}
+
+HSC_RULE(reverse_some_ones) {
+  int64_t own[HSC_MAX_RANK];
+  int count = reversed_dims(instr, own);
+  return count < instr->attr.dims.dims.count ? build_reverse(b, instr->operands[0], count, own)
+                                             : NULL;
+}
+
+// Equal elements are in order.
+HSC_RULE(sort_of_scalar) {
+  hsc_instr *x = instr->operands[0];
   return instr->operand_count == 1 && x->op == HSC_OP_BROADCAST && x->operands[0]->shape.rank == 0
              ? x
              : NULL;
-}
-
-hsc__rule hsc__algsimp_shapes_rule(hsc_op op) {
-  switch (op) {
-    case HSC_OP_RESHAPE:
-      return rule_reshape;
-    case HSC_OP_TRANSPOSE:
-      return undone_chain;
-    case HSC_OP_REVERSE:
-      return rule_reverse;
-    case HSC_OP_SORT:
-      return rule_sort;
-    default:
-      return NULL;
-  }
 }

@@ -21,9 +21,11 @@ static hsc_instr *build_slice(hsc_builder *b,
 }
 
 // slice(reverse(A)) => reverse(slice(A))
-static hsc_instr *slice_of_reverse(hsc_builder *b, hsc_instr *instr) {
+HSC_RULE(slice_of_reverse) {
   hsc_instr *x = instr->operands[0];
   int64_t start[HSC_MAX_RANK], limit[HSC_MAX_RANK], stride[HSC_MAX_RANK];
+  if (x->op != HSC_OP_REVERSE || !hsc__has_one_use(x) || hsc__is_empty(instr))
+    return NULL;
   for (int i = 0; i < instr->shape.rank; i++) {
     start[i] = instr->attr.slice.start.v[i];
     limit[i] = instr->attr.slice.limit.v[i];
@@ -39,10 +41,12 @@ static hsc_instr *slice_of_reverse(hsc_builder *b, hsc_instr *instr) {
 }
 
 // slice(broadcast(A)) => broadcast(slice(A))
-static hsc_instr *slice_of_broadcast(hsc_builder *b, hsc_instr *instr) {
-  hsc_instr *x = instr->operands[0];
-  hsc_instr *source = x->operands[0];
+HSC_RULE(slice_of_broadcast) {
+  const hsc_instr *x = instr->operands[0];
   int64_t start[HSC_MAX_RANK], limit[HSC_MAX_RANK], stride[HSC_MAX_RANK];
+  if (x->op != HSC_OP_BROADCAST || hsc__is_empty(instr))
+    return NULL;
+  hsc_instr *source = x->operands[0];
   bool cuts = false;
   for (int i = 0; i < source->shape.rank; i++) {
     int64_t dim = x->attr.dims.dims.v[i];
@@ -56,8 +60,10 @@ static hsc_instr *slice_of_broadcast(hsc_builder *b, hsc_instr *instr) {
 }
 
 // slice(pad(A, V)) that lies in the padding along one dimension => broadcast(V)
-static hsc_instr *slice_of_padding(hsc_builder *b, hsc_instr *instr) {
+HSC_RULE(slice_of_padding) {
   const hsc_instr *pad = instr->operands[0];
+  if (pad->op != HSC_OP_PAD || hsc__is_empty(instr))
+    return NULL;
   for (int i = 0; i < instr->shape.rank; i++) {
     hsc_pad_dim p = pad->attr.pad.dims[i];
     int64_t size = pad->operands[0]->shape.dims[i];
@@ -69,8 +75,10 @@ static hsc_instr *slice_of_padding(hsc_builder *b, hsc_instr *instr) {
 }
 
 // slice(concatenate(A, B, C, D)) => slice(concatenate(B, C)): what is not read drops out
-static hsc_instr *slice_of_some_operands(hsc_builder *b, hsc_instr *instr) {
+HSC_RULE(slice_of_some_operands) {
   const hsc_instr *x = instr->operands[0];
+  if (x->op != HSC_OP_CONCATENATE || hsc__is_empty(instr))
+    return NULL;
   int64_t dim = x->attr.dims.dims.v[0];
   int64_t offset = 0;
   int64_t skipped = 0;
@@ -99,13 +107,13 @@ static hsc_instr *slice_of_some_operands(hsc_builder *b, hsc_instr *instr) {
 
 // slice(reshape(A)) where the reshape only adds or removes dimensions of size 1 =>
 // reshape(slice(A))
-static hsc_instr *slice_of_reshape(hsc_builder *b, hsc_instr *instr) {
-  hsc_instr *x = instr->operands[0];
-  hsc_instr *source = x->operands[0];
+HSC_RULE(slice_of_reshape) {
+  const hsc_instr *x = instr->operands[0];
   int64_t map[HSC_MAX_RANK], start[HSC_MAX_RANK], limit[HSC_MAX_RANK], stride[HSC_MAX_RANK];
-  if (!hsc__has_one_use(x) || hsc_shape_elements(&instr->shape) == 0 ||
-      !hsc__degenerate_map(&source->shape, &x->shape, map))
+  if (x->op != HSC_OP_RESHAPE || !hsc__has_one_use(x) || hsc__is_empty(instr) ||
+      !hsc__degenerate_map(&x->operands[0]->shape, &x->shape, map))
     return NULL;
+  hsc_instr *source = x->operands[0];
   for (int i = 0; i < source->shape.rank; i++) {
     start[i] = map[i] < 0 ? 0 : instr->attr.slice.start.v[map[i]];
     limit[i] = map[i] < 0 ? 1 : instr->attr.slice.limit.v[map[i]];
@@ -116,10 +124,11 @@ static hsc_instr *slice_of_reshape(hsc_builder *b, hsc_instr *instr) {
 }
 
 // The last element of a running reduction over whole dimensions => reduce
-static hsc_instr *slice_of_running_reduction(hsc_builder *b, hsc_instr *instr) {
+HSC_RULE(slice_of_running_reduction) {
   const hsc_instr *x = instr->operands[0];
   hsc_op op;
-  if (x->operand_count != 2 || !hsc__has_one_use(x) || !hsc__is_simple_reducer(x->called[0], &op))
+  if (x->op != HSC_OP_REDUCE_WINDOW || x->operand_count != 2 || !hsc__has_one_use(x) ||
+      hsc__is_empty(instr) || !hsc__is_simple_reducer(x->called[0], &op))
     return NULL;
   int64_t dims[HSC_MAX_RANK];
   int count = 0;
@@ -140,28 +149,6 @@ static hsc_instr *slice_of_running_reduction(hsc_builder *b, hsc_instr *instr) {
   hsc_instr *sum = hsc_build_reduce(b, x->operands[0], x->operands[1],
                                     hsc_dims_copy(arena_of(b), count, dims), x->called[0]);
   return hsc_build_reshape(b, sum, instr->shape.rank, instr->shape.dims);
-}
-
-static hsc_instr *rule_slice(hsc_builder *b, hsc_instr *instr) {
-  const hsc_instr *x = instr->operands[0];
-  if (hsc_shape_elements(&instr->shape) == 0)
-    return NULL;
-  switch (x->op) {
-    case HSC_OP_REVERSE:
-      return hsc__has_one_use(x) ? slice_of_reverse(b, instr) : NULL;
-    case HSC_OP_BROADCAST:
-      return slice_of_broadcast(b, instr);
-    case HSC_OP_PAD:
-      return slice_of_padding(b, instr);
-    case HSC_OP_CONCATENATE:
-      return slice_of_some_operands(b, instr);
-    case HSC_OP_RESHAPE:
-      return slice_of_reshape(b, instr);
-    case HSC_OP_REDUCE_WINDOW:
-      return slice_of_running_reduction(b, instr);
-    default:
-      return NULL;
-  }
 }
 
 // ---- at indices that are computed ---------------------------------------------------------------
@@ -187,78 +174,94 @@ static hsc_instr *with_zero_indices(hsc_builder *b,
   return changed ? hsc_build_clone(b, instr, operands) : NULL;
 }
 
-static hsc_instr *rule_dynamic_slice(hsc_builder *b, hsc_instr *instr) {
-  hsc_instr *x = instr->operands[0];
-  hsc_instr *indices[HSC_MAX_RANK];
-  int rank = instr->shape.rank;
-  hsc_instr *replacement = with_zero_indices(b, instr, &instr->shape, 1);
-  if (replacement || instr->operand_count != rank + 1)
-    return replacement;
-  int64_t sizes[HSC_MAX_RANK];
-  if (x->op == HSC_OP_BROADCAST) {  // => broadcast(dynamic-slice(A))
-    hsc_instr *source = x->operands[0];
-    for (int i = 0; i < source->shape.rank; i++) {
-      indices[i] = instr->operands[1 + x->attr.dims.dims.v[i]];
-      sizes[i] = instr->shape.dims[x->attr.dims.dims.v[i]];
-    }
-    hsc_instr *part =
-        hsc_build_dynamic_slice(b, source, source->shape.rank, indices,
-                                hsc_dims_copy(arena_of(b), source->shape.rank, sizes));
-    return hsc_build_broadcast(b, part, instr->shape, x->attr.dims.dims);
-  }
-  if (x->op == HSC_OP_TRANSPOSE && hsc__has_one_use(x)) {  // => transpose(dynamic-slice(A))
-    for (int i = 0; i < rank; i++) {
-      indices[x->attr.dims.dims.v[i]] = instr->operands[1 + i];
-      sizes[x->attr.dims.dims.v[i]] = instr->shape.dims[i];
-    }
-    return hsc_build_transpose(b,
-                               hsc_build_dynamic_slice(b, x->operands[0], rank, indices,
-                                                       hsc_dims_copy(arena_of(b), rank, sizes)),
-                               x->attr.dims.dims);
-  }
-  // of dimensions of size 1 only => reshape(dynamic-slice(A))
-  if (x->op == HSC_OP_RESHAPE && rank > 0) {
-    hsc_instr *source = x->operands[0];
-    int64_t map[HSC_MAX_RANK];
-    if (!hsc__has_one_use(x) || hsc_shape_elements(&instr->shape) == 0 ||
-        !hsc__degenerate_map(&source->shape, &x->shape, map))
-      return NULL;
-    for (int i = 0; i < source->shape.rank; i++) {
-      indices[i] = map[i] < 0 ? hsc_build_scalar(b, instr->operands[1]->shape.type, 0)
-                              : instr->operands[1 + map[i]];
-      sizes[i] = map[i] < 0 ? 1 : instr->shape.dims[map[i]];
-    }
-    hsc_instr *part =
-        hsc_build_dynamic_slice(b, source, source->shape.rank, indices,
-                                hsc_dims_copy(arena_of(b), source->shape.rank, sizes));
-    return hsc_build_reshape(b, part, rank, instr->shape.dims);
-  }
-  // One element of an iota is its clamped index.
-  if (x->op == HSC_OP_IOTA && rank == 1 && instr->shape.dims[0] == 1 &&
-      hsc_type_is_integral(x->shape.type) && hsc_type_bits(x->shape.type) >= 32) {
-    hsc_type type = instr->operands[1]->shape.type;
-    if (hsc_type_bits(type) < 32)
-      return NULL;
-    hsc_instr *bounds[2] = {hsc_build_scalar(b, type, 0),
-                            hsc_build_scalar(b, type, (double)x->shape.dims[0] - 1)};
-    hsc_instr *at =
-        hsc_build_op(b, HSC_OP_CLAMP, (hsc_shape){0}, NULL, 3,
-                     (hsc_instr *[]){bounds[0], instr->operands[1], bounds[1]}, 0, NULL);
-    if (type != x->shape.type)
-      at = hsc_build_convert(b, x->shape.type, at);
-    return hsc_build_reshape(b, at, 1, instr->shape.dims);
-  }
-  return NULL;
+HSC_RULE(dynamic_slice_whole_dims) {
+  return with_zero_indices(b, instr, &instr->shape, 1);
 }
 
-static hsc_instr *rule_dynamic_update_slice(hsc_builder *b, hsc_instr *instr) {
+// An index for each dimension, as it should be.
+static bool has_all_indices(const hsc_instr *dynamic_slice) {
+  return dynamic_slice->operand_count == dynamic_slice->shape.rank + 1;
+}
+
+HSC_RULE(dynamic_slice_of_broadcast) {
+  const hsc_instr *x = instr->operands[0];
+  hsc_instr *indices[HSC_MAX_RANK];
+  int64_t sizes[HSC_MAX_RANK];
+  if (!has_all_indices(instr) || x->op != HSC_OP_BROADCAST)
+    return NULL;
+  hsc_instr *source = x->operands[0];
+  for (int i = 0; i < source->shape.rank; i++) {
+    indices[i] = instr->operands[1 + x->attr.dims.dims.v[i]];
+    sizes[i] = instr->shape.dims[x->attr.dims.dims.v[i]];
+  }
+  hsc_instr *part = hsc_build_dynamic_slice(b, source, source->shape.rank, indices,
+                                            hsc_dims_copy(arena_of(b), source->shape.rank, sizes));
+  return hsc_build_broadcast(b, part, instr->shape, x->attr.dims.dims);
+}
+
+HSC_RULE(dynamic_slice_of_transpose) {
+  const hsc_instr *x = instr->operands[0];
+  hsc_instr *indices[HSC_MAX_RANK];
+  int64_t sizes[HSC_MAX_RANK];
+  int rank = instr->shape.rank;
+  if (!has_all_indices(instr) || x->op != HSC_OP_TRANSPOSE || !hsc__has_one_use(x))
+    return NULL;
+  for (int i = 0; i < rank; i++) {
+    indices[x->attr.dims.dims.v[i]] = instr->operands[1 + i];
+    sizes[x->attr.dims.dims.v[i]] = instr->shape.dims[i];
+  }
+  return hsc_build_transpose(b,
+                             hsc_build_dynamic_slice(b, x->operands[0], rank, indices,
+                                                     hsc_dims_copy(arena_of(b), rank, sizes)),
+                             x->attr.dims.dims);
+}
+
+HSC_RULE(dynamic_slice_of_reshape) {
+  const hsc_instr *x = instr->operands[0];
+  hsc_instr *indices[HSC_MAX_RANK];
+  int64_t map[HSC_MAX_RANK], sizes[HSC_MAX_RANK];
+  int rank = instr->shape.rank;
+  if (!has_all_indices(instr) || x->op != HSC_OP_RESHAPE || rank == 0 || !hsc__has_one_use(x) ||
+      hsc__is_empty(instr) || !hsc__degenerate_map(&x->operands[0]->shape, &x->shape, map))
+    return NULL;
+  hsc_instr *source = x->operands[0];
+  for (int i = 0; i < source->shape.rank; i++) {
+    indices[i] = map[i] < 0 ? hsc_build_scalar(b, instr->operands[1]->shape.type, 0)
+                            : instr->operands[1 + map[i]];
+    sizes[i] = map[i] < 0 ? 1 : instr->shape.dims[map[i]];
+  }
+  hsc_instr *part = hsc_build_dynamic_slice(b, source, source->shape.rank, indices,
+                                            hsc_dims_copy(arena_of(b), source->shape.rank, sizes));
+  return hsc_build_reshape(b, part, rank, instr->shape.dims);
+}
+
+HSC_RULE(dynamic_slice_of_iota) {
+  const hsc_instr *x = instr->operands[0];
+  if (!has_all_indices(instr) || x->op != HSC_OP_IOTA || instr->shape.rank != 1 ||
+      instr->shape.dims[0] != 1 || !hsc__is_int(x) || hsc_type_bits(x->shape.type) < 32)
+    return NULL;
+  hsc_type type = instr->operands[1]->shape.type;
+  if (hsc_type_bits(type) < 32)
+    return NULL;
+  hsc_instr *bounds[2] = {hsc_build_scalar(b, type, 0),
+                          hsc_build_scalar(b, type, (double)x->shape.dims[0] - 1)};
+  hsc_instr *at = hsc_build_op(b, HSC_OP_CLAMP, (hsc_shape){0}, NULL, 3,
+                               (hsc_instr *[]){bounds[0], instr->operands[1], bounds[1]}, 0, NULL);
+  if (type != x->shape.type)
+    at = hsc_build_convert(b, x->shape.type, at);
+  return hsc_build_reshape(b, at, 1, instr->shape.dims);
+}
+
+HSC_RULE(update_whole_dims) {
+  return with_zero_indices(b, instr, &instr->operands[1]->shape, 2);
+}
+
+// Where the indices are constants.
+HSC_RULE(update_as_pad) {
   const hsc_instr *x = instr->operands[0];
   hsc_instr *part = instr->operands[1];
-  hsc_instr *replacement = with_zero_indices(b, instr, &part->shape, 2);
-  if (replacement || instr->operand_count != instr->shape.rank + 2)
-    return replacement;
-  // Into equal values at constant indices => pad
-  if (x->op != HSC_OP_BROADCAST || x->operands[0]->shape.rank > 0 || instr->shape.rank == 0)
+  if (instr->operand_count != instr->shape.rank + 2 || x->op != HSC_OP_BROADCAST ||
+      x->operands[0]->shape.rank > 0 || instr->shape.rank == 0)
     return NULL;
   hsc_pad_dim *dims = HSC_NEW_ARRAY(arena_of(b), hsc_pad_dim, instr->shape.rank);
   if (!dims)
@@ -282,7 +285,7 @@ static hsc_instr *rule_dynamic_update_slice(hsc_builder *b, hsc_instr *instr) {
 }
 
 // A + update(zeros, B at I) => update(A, A at I + B at I): only the part is touched.
-static hsc_instr *rule_add(hsc_builder *b, hsc_instr *instr) {
+HSC_RULE(add_update) {
   for (int side = 0; side < 2; side++) {
     hsc_instr *update = instr->operands[side];
     hsc_instr *base = instr->operands[!side];
@@ -302,25 +305,30 @@ static hsc_instr *rule_add(hsc_builder *b, hsc_instr *instr) {
 
 // ---- joins --------------------------------------------------------------------------------------
 
-static hsc_instr *rule_concatenate(hsc_builder *b, hsc_instr *instr) {
+// The same row again and again.
+HSC_RULE(concatenate_same) {
   int64_t dim = instr->attr.dims.dims.v[0];
   hsc_instr *x = instr->operands[0];
-  bool same = instr->operand_count > 1 && x->shape.dims[dim] == 1;
+  int64_t dims[HSC_MAX_RANK], kept[HSC_MAX_RANK];
+  int rank = 0;
+  if (instr->operand_count < 2 || x->shape.dims[dim] != 1)
+    return NULL;
   for (int i = 1; i < instr->operand_count; i++)
-    same &= instr->operands[i] == x;
-  if (same) {  // the same row again and again => broadcast
-    int64_t dims[HSC_MAX_RANK], kept[HSC_MAX_RANK];
-    int rank = 0;
-    for (int i = 0; i < x->shape.rank; i++) {
-      if (i == dim)
-        continue;
-      dims[rank] = i;
-      kept[rank++] = x->shape.dims[i];
-    }
-    return hsc_build_broadcast(b, hsc_build_reshape(b, x, rank, kept), instr->shape,
-                               hsc_dims_copy(arena_of(b), rank, dims));
+    if (instr->operands[i] != x)
+      return NULL;
+  for (int i = 0; i < x->shape.rank; i++) {
+    if (i == dim)
+      continue;
+    dims[rank] = i;
+    kept[rank++] = x->shape.dims[i];
   }
-  // bitcast-converts of all operands move after
+  return hsc_build_broadcast(b, hsc_build_reshape(b, x, rank, kept), instr->shape,
+                             hsc_dims_copy(arena_of(b), rank, dims));
+}
+
+HSC_RULE(concatenate_of_bitcast_converts) {
+  int64_t dim = instr->attr.dims.dims.v[0];
+  hsc_instr *x = instr->operands[0];
   for (int i = 0; i < instr->operand_count; i++) {
     const hsc_instr *y = instr->operands[i];
     if (y->op != HSC_OP_BITCAST_CONVERT || !hsc__has_one_use(y) ||
@@ -339,34 +347,28 @@ static hsc_instr *rule_concatenate(hsc_builder *b, hsc_instr *instr) {
   return replacement;
 }
 
-// bitcast-convert(bitcast-convert(A)) of one width => one
-static hsc_instr *rule_bitcast_convert(hsc_builder *b, hsc_instr *instr) {
-  const hsc_instr *x = instr->operands[0];
-  if (x->op != HSC_OP_BITCAST_CONVERT || !hsc_shape_same_dims(&x->shape, &instr->shape) ||
-      !hsc_shape_same_dims(&x->operands[0]->shape, &instr->shape))
-    return NULL;
-  return hsc_build_clone(b, instr, x->operands);
-}
-
 // ---- what iotas and broadcasts become -----------------------------------------------------------
 
-static hsc_instr *rule_broadcast(hsc_builder *b, hsc_instr *instr) {
-  hsc_instr *x = instr->operands[0];
+HSC_RULE(broadcast_of_iota) {
+  const hsc_instr *x = instr->operands[0];
+  return x->op == HSC_OP_IOTA
+             ? hsc_build_iota(b, instr->shape, instr->attr.dims.dims.v[x->attr.dims.dims.v[0]])
+             : NULL;
+}
+
+HSC_RULE(broadcast_as_transpose) {
   hsc_dims dims = instr->attr.dims.dims;
-  if (x->op == HSC_OP_IOTA)
-    return hsc_build_iota(b, instr->shape, dims.v[x->attr.dims.dims.v[0]]);
-  // all dimensions, in another order => transpose
-  if (dims.count == instr->shape.rank && dims.count > 0) {
-    int64_t inverse[HSC_MAX_RANK];
-    for (int i = 0; i < dims.count; i++)
-      inverse[dims.v[i]] = i;
-    return hsc_build_transpose(b, x, hsc_dims_copy(arena_of(b), dims.count, inverse));
-  }
-  return NULL;
+  int64_t inverse[HSC_MAX_RANK];
+  if (dims.count != instr->shape.rank || dims.count == 0)
+    return NULL;
+  for (int i = 0; i < dims.count; i++)
+    inverse[dims.v[i]] = i;
+  return hsc_build_transpose(b, instr->operands[0],
+                             hsc_dims_copy(arena_of(b), dims.count, inverse));
 }
 
 // reshape(iota) that adds or removes dimensions of size 1 => iota
-static hsc_instr *rule_reshape(hsc_builder *b, hsc_instr *instr) {
+HSC_RULE(reshape_of_iota_by_ones) {
   const hsc_instr *x = instr->operands[0];
   int64_t map[HSC_MAX_RANK];
   if (x->op != HSC_OP_IOTA || !hsc__degenerate_map(&x->shape, &instr->shape, map))
@@ -375,7 +377,7 @@ static hsc_instr *rule_reshape(hsc_builder *b, hsc_instr *instr) {
   return to < 0 ? hsc__uniform_constant(b, 0, instr) : hsc_build_iota(b, instr->shape, to);
 }
 
-static hsc_instr *rule_transpose(hsc_builder *b, hsc_instr *instr) {
+HSC_RULE(transpose_of_iota) {
   const hsc_instr *x = instr->operands[0];
   if (x->op != HSC_OP_IOTA)
     return NULL;
@@ -387,7 +389,7 @@ static hsc_instr *rule_transpose(hsc_builder *b, hsc_instr *instr) {
 
 // pad(broadcast(A), V) along dimensions that all of A's elements are repeated in: what is padded is
 // smaller before the broadcast.
-static hsc_instr *rule_pad(hsc_builder *b, hsc_instr *instr) {
+HSC_RULE(pad_of_broadcast) {
   const hsc_instr *x = instr->operands[0];
   if (x->op != HSC_OP_BROADCAST || !hsc__has_one_use(x) || hsc_shape_elements(&x->shape) == 0 ||
       hsc_shape_elements(&instr->shape) == 0)
@@ -425,31 +427,4 @@ static hsc_instr *rule_pad(hsc_builder *b, hsc_instr *instr) {
                                         (hsc_instr *[]){small, instr->operands[1]}, 0, NULL);
   return hsc_build_broadcast(b, replacement, instr->shape,
                              hsc_dims_copy(arena_of(b), rank, padded));
-}
-
-hsc__rule hsc__algsimp_slices_rule(hsc_op op) {
-  switch (op) {
-    case HSC_OP_SLICE:
-      return rule_slice;
-    case HSC_OP_DYNAMIC_SLICE:
-      return rule_dynamic_slice;
-    case HSC_OP_DYNAMIC_UPDATE_SLICE:
-      return rule_dynamic_update_slice;
-    case HSC_OP_ADD:
-      return rule_add;
-    case HSC_OP_CONCATENATE:
-      return rule_concatenate;
-    case HSC_OP_BITCAST_CONVERT:
-      return rule_bitcast_convert;
-    case HSC_OP_BROADCAST:
-      return rule_broadcast;
-    case HSC_OP_RESHAPE:
-      return rule_reshape;
-    case HSC_OP_TRANSPOSE:
-      return rule_transpose;
-    case HSC_OP_PAD:
-      return rule_pad;
-    default:
-      return NULL;
-  }
 }

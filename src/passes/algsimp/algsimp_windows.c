@@ -5,13 +5,10 @@
 static hsc_arena *arena_of(const hsc_builder *b) {
   return b->module->arena;
 }
-static bool is_empty(const hsc_instr *instr) {
-  return hsc_shape_elements(&instr->shape) == 0;
-}
 
 // A sum of no products is zero.
-static hsc_instr *rule_dot(hsc_builder *b, hsc_instr *instr) {
-  return is_empty(instr->operands[0]) || is_empty(instr->operands[1])
+HSC_RULE(dot_of_empty) {
+  return hsc__is_empty(instr->operands[0]) || hsc__is_empty(instr->operands[1])
              ? hsc__uniform_constant(b, 0, instr)
              : NULL;
 }
@@ -38,7 +35,8 @@ static bool fold_padding(hsc_pad_dim pad, hsc_window_dim *window) {
   return true;
 }
 
-static hsc_instr *fold_input_padding(hsc_builder *b, hsc_instr *conv) {
+HSC_RULE(convolution_of_padded_input) {
+  const hsc_instr *conv = instr;
   const hsc_instr *pad = conv->operands[0];
   const hsc_conv_dims *dims = &conv->attr.conv.dims;
   if (pad->op != HSC_OP_PAD || pad->user_count != 1 || !hsc__is_all(pad->operands[1], 0) ||
@@ -66,7 +64,8 @@ static hsc_instr *fold_input_padding(hsc_builder *b, hsc_instr *conv) {
 }
 
 // Zeros between the kernel's elements are window dilation.
-static hsc_instr *fold_kernel_padding(hsc_builder *b, hsc_instr *conv) {
+HSC_RULE(convolution_of_padded_kernel) {
+  const hsc_instr *conv = instr;
   const hsc_instr *pad = conv->operands[1];
   const hsc_conv_dims *dims = &conv->attr.conv.dims;
   if (pad->op != HSC_OP_PAD || pad->user_count != 1 || !hsc__is_all(pad->operands[1], 0))
@@ -96,11 +95,11 @@ static hsc_instr *fold_kernel_padding(hsc_builder *b, hsc_instr *conv) {
                       &attr, 2, operands, 0, NULL);
 }
 
-static hsc_instr *rule_convolution(hsc_builder *b, hsc_instr *instr) {
-  if (is_empty(instr->operands[0]) || is_empty(instr->operands[1]) || is_empty(instr))
-    return hsc__uniform_constant(b, 0, instr);
-  hsc_instr *replacement = fold_input_padding(b, instr);
-  return replacement ? replacement : fold_kernel_padding(b, instr);
+HSC_RULE(convolution_of_empty) {
+  return hsc__is_empty(instr->operands[0]) || hsc__is_empty(instr->operands[1]) ||
+                 hsc__is_empty(instr)
+             ? hsc__uniform_constant(b, 0, instr)
+             : NULL;
 }
 
 static bool is_trivial(hsc_window_dim w) {
@@ -124,41 +123,62 @@ static bool is_idle(hsc_op op, const hsc_instr *init) {
   }
 }
 
-static hsc_instr *rule_reduce_window(hsc_builder *b, hsc_instr *instr) {
-  if (instr->operand_count != 2)
-    return NULL;
+HSC_RULE(reduce_window_of_empty) {
+  return instr->operand_count == 2 && (hsc__is_empty(instr->operands[0]) || hsc__is_empty(instr))
+             ? hsc__widen(b, instr->operands[1], instr)
+             : NULL;
+}
+
+static bool has_trivial_windows(const hsc_instr *instr) {
+  for (int i = 0; i < instr->attr.window.window.rank; i++)
+    if (!is_trivial(instr->attr.window.window.dims[i]))
+      return false;
+  return true;
+}
+
+HSC_RULE(reduce_window_of_size_one) {
   hsc_instr *x = instr->operands[0];
-  hsc_instr *init = instr->operands[1];
-  hsc_window window = instr->attr.window.window;
-  if (is_empty(x) || is_empty(instr))
-    return hsc__widen(b, init, instr);
   hsc_op op;
-  bool simple = hsc__is_simple_reducer(instr->called[0], &op);
-  bool trivial = true;
-  bool whole = true;
+  return instr->operand_count == 2 && has_trivial_windows(instr) &&
+                 hsc__is_simple_reducer(instr->called[0], &op)
+             ? hsc_build_binary(b, op, hsc__widen(b, instr->operands[1], x), x)
+             : NULL;
+}
+
+HSC_RULE(reduce_window_as_reduce) {
+  hsc_instr *x = instr->operands[0];
+  hsc_window window = instr->attr.window.window;
+  int64_t dims[HSC_MAX_RANK];
+  int count = 0;
+  if (instr->operand_count != 2 || hsc__is_empty(x) || hsc__is_empty(instr))
+    return NULL;
   for (int i = 0; i < window.rank; i++) {
     hsc_window_dim w = window.dims[i];
-    trivial &= is_trivial(w);
+    if (is_trivial(w))
+      continue;
     // The window is all of the dimension, once.
-    bool all = w.size == x->shape.dims[i] && !w.pad_low && !w.pad_high && w.base_dilation == 1 &&
-               w.window_dilation == 1;
-    whole &= all || is_trivial(w);
+    if (w.size != x->shape.dims[i] || w.pad_low || w.pad_high || w.base_dilation != 1 ||
+        w.window_dilation != 1)
+      return NULL;
+    dims[count++] = i;
   }
-  if (trivial && simple)
-    return hsc_build_binary(b, op, hsc__widen(b, init, x), x);
-  if (whole && !trivial) {
-    int64_t dims[HSC_MAX_RANK];
-    int count = 0;
-    for (int i = 0; i < window.rank; i++)
-      if (!is_trivial(window.dims[i]))
-        dims[count++] = i;
-    hsc_instr *reduced =
-        hsc_build_reduce(b, x, init, hsc_dims_copy(arena_of(b), count, dims), instr->called[0]);
-    return hsc_build_reshape(b, reduced, instr->shape.rank, instr->shape.dims);
-  }
-  // reduce-window(pad(A, init), init): what the window pads counts as the initial value too.
-  if (x->op != HSC_OP_PAD || x->user_count != 1 || x->operands[1] != init || !only_adds(x) ||
-      !simple || !is_idle(op, init))
+  if (count == 0)
+    return NULL;
+  hsc_instr *reduced = hsc_build_reduce(b, x, instr->operands[1],
+                                        hsc_dims_copy(arena_of(b), count, dims), instr->called[0]);
+  return hsc_build_reshape(b, reduced, instr->shape.rank, instr->shape.dims);
+}
+
+// What the window pads counts as the initial value, too.
+HSC_RULE(reduce_window_of_pad) {
+  const hsc_instr *x = instr->operands[0];
+  hsc_instr *init = instr->operands[1];
+  hsc_window window = instr->attr.window.window;
+  hsc_op op;
+  if (instr->operand_count != 2 || x->op != HSC_OP_PAD || x->user_count != 1 ||
+      x->operands[1] != init || !only_adds(x) || hsc__is_empty(x) || hsc__is_empty(instr))
+    return NULL;
+  if (!hsc__is_simple_reducer(instr->called[0], &op) || !is_idle(op, init))
     return NULL;
   hsc_window_dim *dims = HSC_NEW_ARRAY(arena_of(b), hsc_window_dim, window.rank + 1);
   if (!dims)
@@ -181,13 +201,15 @@ static bool contains(hsc_dims dims, int64_t value) {
 }
 
 // gather(pad(A, V)) along dimensions that every window takes whole => pad(gather(A), V)
-static hsc_instr *gather_of_pad(hsc_builder *b, hsc_instr *instr) {
+HSC_RULE(gather_of_pad) {
   const hsc_gather_dims *g = &instr->attr.gather;
   const hsc_instr *pad = instr->operands[0];
+  if (pad->op != HSC_OP_PAD)
+    return NULL;
   hsc_instr *source = pad->operands[0];
   int64_t sizes[HSC_MAX_RANK];
   hsc_pad_dim *dims = HSC_NEW_ARRAY(arena_of(b), hsc_pad_dim, instr->shape.rank + 1);
-  if (!dims || pad->user_count != 1 || is_empty(instr) || is_empty(source))
+  if (!dims || pad->user_count != 1 || hsc__is_empty(instr) || hsc__is_empty(source))
     return NULL;
   memset(dims, 0, sizeof *dims * (size_t)instr->shape.rank);
   for (int i = 0, window = 0; i < source->shape.rank; i++) {
@@ -213,15 +235,10 @@ static hsc_instr *gather_of_pad(hsc_builder *b, hsc_instr *instr) {
 
 // Where every window is as large as the dimensions that the indices move it in, there is one place
 // for it (indices are clamped): the window, broadcast.
-static hsc_instr *rule_gather(hsc_builder *b, hsc_instr *instr) {
+HSC_RULE(gather_of_one_place) {
   const hsc_gather_dims *g = &instr->attr.gather;
   hsc_instr *x = instr->operands[0];
-  if (x->op == HSC_OP_PAD) {
-    hsc_instr *replacement = gather_of_pad(b, instr);
-    if (replacement)
-      return replacement;
-  }
-  if (is_empty(instr) || g->operand_batching_dims.count)
+  if (hsc__is_empty(instr) || g->operand_batching_dims.count)
     return NULL;
   for (int i = 0; i < g->start_index_map.count; i++)
     if (x->shape.dims[g->start_index_map.v[i]] != g->slice_sizes.v[g->start_index_map.v[i]])
@@ -238,27 +255,7 @@ static hsc_instr *rule_gather(hsc_builder *b, hsc_instr *instr) {
   return hsc_build_broadcast(b, hsc_build_reshape(b, x, rank, dims), instr->shape, g->offset_dims);
 }
 
-static hsc_instr *rule_scatter(hsc_builder *b, hsc_instr *instr) {
-  (void)b;
-  if (instr->operand_count != 3)
-    return NULL;
-  // no indices may still be updates: index vectors of no elements
-  return is_empty(instr->operands[2]) ? instr->operands[0] : NULL;
-}
-
-hsc__rule hsc__algsimp_window_rule(hsc_op op) {
-  switch (op) {
-    case HSC_OP_DOT:
-      return rule_dot;
-    case HSC_OP_CONVOLUTION:
-      return rule_convolution;
-    case HSC_OP_REDUCE_WINDOW:
-      return rule_reduce_window;
-    case HSC_OP_GATHER:
-      return rule_gather;
-    case HSC_OP_SCATTER:
-      return rule_scatter;
-    default:
-      return NULL;
-  }
+// No indices may still be updates: index vectors of no elements.
+HSC_RULE(scatter_of_nothing) {
+  return instr->operand_count == 3 && hsc__is_empty(instr->operands[2]) ? instr->operands[0] : NULL;
 }

@@ -98,6 +98,7 @@ bool hsc_pipeline_exists(const char *name) {
 
 void hsc_pass_log_deinit(hsc_pass_log *log) {
   hsc_free(log->runs);
+  hsc_free(log->rewrites);
   *log = (hsc_pass_log){0};
 }
 
@@ -110,18 +111,28 @@ typedef struct metadata_entry {
   bool changed;
   int64_t start_ns, end_ns, rewrites;
   int32_t instructions, fusions;  // after it
+  size_t first_rule, rule_count;  // of the manager's fired rules
 } metadata_entry;
+
+// How often a rule fired in a run.
+typedef struct fired_rule {
+  int32_t rule;
+  int64_t rewrites;
+} fired_rule;
 
 typedef struct manager {
   hsc_module *module;
   const hsc_pass_options *options;
   hsc_pass_log *log;
   hsc_pass_context cx;
+  bool only_rules;  // of the algebraic simplifier only rules that are named work
   regex_t dump_re;
   bool has_dump_re;
   int dump_count;
   metadata_entry *entries;  // [entry_count]; heap
   size_t entry_count, entry_capacity;
+  fired_rule *fired;  // [fired_count]; heap
+  size_t fired_count, fired_capacity;
   bool entries_failed;              // no memory: no metadata is written
   int64_t fuel_of[HSC_PASS_COUNT];  // rewrites left by pass; < 0 = no limit
   uint64_t version;                 // of the module: counts the runs that changed it
@@ -161,16 +172,33 @@ static hsc_status *read_pass_fuel(manager *m) {
     memcpy(name, at, length);
     name[length] = 0;
     hsc_pass_id pass;
-    if (!hsc_pass_parse(hsc_view_of(name), &pass))
+    int32_t rule = hsc_rule_find(hsc_view_of(name));
+    if (rule < 0 && !hsc_pass_parse(hsc_view_of(name), &pass))
       return unknown_name(name);
     long long limit = equals ? strtoll(equals + 1, &stop, 10) : 0;
     if (!equals || stop != end || stop == equals + 1 || limit < 0)
       return HSC_ERR(INVALID_ARGUMENT, "pass fuel: expected %s=N with a whole number, found '%.*s'",
                      name, (int)(end - at), at);
-    m->fuel_of[pass] = limit;
+    if (rule >= 0)
+      m->cx.rule_fuel[rule] = limit;
+    else
+      m->fuel_of[pass] = limit;
     at = *end ? end + 1 : end;
   }
   return NULL;
+}
+
+// The rules that the lists leave out have no fuel. Whether the list of what alone runs names one.
+static bool switch_rules(manager *m) {
+  bool named = false;
+  for (int32_t i = 0; i < hsc_rule_count(); i++) {
+    named |= list_has(m->options->enable_only, hsc_rule_get(i)->name);
+    m->cx.rule_fuel[i] = switched_on(m, hsc_rule_get(i)->name) ? -1 : 0;
+  }
+  for (int32_t i = 0; i < hsc_rule_count() && named; i++)
+    if (!list_has(m->options->enable_only, hsc_rule_get(i)->name))
+      m->cx.rule_fuel[i] = 0;
+  return named;
 }
 
 static void count(const hsc_module *module, int32_t *out_instructions, int32_t *out_fusions) {
@@ -270,6 +298,28 @@ static void end_entry(manager *m, size_t number, bool changed, int64_t rewrites)
   count(m->module, &e->instructions, &e->fusions);
 }
 
+// Which rules fired in the run that has just ended.
+static void note_rules(manager *m, size_t number) {
+  if (number >= m->entry_count)
+    return;
+  m->entries[number].first_rule = m->fired_count;
+  for (int32_t i = 0; i < hsc_rule_count(); i++) {
+    if (m->cx.rule_rewrites[i] == 0)
+      continue;
+    if (m->fired_count == m->fired_capacity) {
+      size_t capacity = m->fired_capacity ? 2 * m->fired_capacity : 64;
+      fired_rule *all = hsc_realloc(m->fired, capacity * sizeof *all);
+      m->entries_failed |= !all;
+      if (!all)
+        return;
+      m->fired = all;
+      m->fired_capacity = capacity;
+    }
+    m->fired[m->fired_count++] = (fired_rule){i, m->cx.rule_rewrites[i]};
+    m->entries[number].rule_count++;
+  }
+}
+
 // module_0000.metadata.textproto. Times are microseconds, as in XLA's; kv_metrics hold what has no
 // field there.
 static hsc_status *write_metadata(manager *m) {
@@ -297,6 +347,9 @@ static hsc_status *write_metadata(manager *m) {
     for (size_t k = 0; k < HSC_COUNT_OF(metrics); k++)
       hsc_bytes_printf(&text, "  kv_metrics {\n    key: \"%s\"\n    value: %lld\n  }\n",
                        metrics[k].key, metrics[k].value);
+    for (size_t k = e->first_rule; k < e->first_rule + e->rule_count; k++)
+      hsc_bytes_printf(&text, "  kv_metrics {\n    key: \"%s\"\n    value: %lld\n  }\n",
+                       hsc_rule_get(m->fired[k].rule)->name, (long long)m->fired[k].rewrites);
     hsc_bytes_append_text(&text, "}\n");
   }
   hsc_status *status = hsc_bytes_status(&text);
@@ -317,7 +370,7 @@ static hsc_status *run_pass(
   if (!switched_on(m, row->text) || !switched_on(m, row->id) || m->clean_at[pass] == m->version + 1)
     return NULL;
   if (m->options->enable_only && !list_has(m->options->enable_only, row->text) &&
-      !list_has(m->options->enable_only, row->id))
+      !list_has(m->options->enable_only, row->id) && !(m->only_rules && pass == HSC_PASS_algsimp))
     return NULL;
   bool counting = m->log && m->options->record_counts;
   int32_t instructions = 0;
@@ -326,6 +379,7 @@ static hsc_status *run_pass(
     count(m->module, &instructions, &fusions);
   m->cx.changed = false;
   m->cx.rewrites = 0;
+  memset(m->cx.rule_rewrites, 0, (size_t)hsc_rule_count() * sizeof *m->cx.rule_rewrites);
   m->cx.pass_fuel = m->fuel_of[pass];
   size_t entry = begin_entry(m, row->text, pipeline);
   hsc_log("passes", 1, "pipeline %s: pass %s", pipeline, row->text);
@@ -333,6 +387,7 @@ static hsc_status *run_pass(
   HSC_TRY_NOTE(row->run(m->module, &m->cx), "while: pass %s in pipeline %s", row->text, pipeline);
   int64_t end_ns = m->log ? hsc_now_ns() : 0;
   end_entry(m, entry, m->cx.changed, m->cx.rewrites);
+  note_rules(m, entry);
   hsc_arena_reset(m->cx.scratch);
   m->fuel_of[pass] = m->cx.pass_fuel;
   *changed |= m->cx.changed;
@@ -427,15 +482,21 @@ static hsc_status *check_refused(const hsc_pass_options *options, const char *pi
   return NULL;
 }
 
-static hsc_status *unknown_name(const char *name) {
-  const char *names[HSC_PASS_COUNT + PIPELINE_COUNT];
+const char *hsc_pass_name_near(const char *name) {
+  const char *names[1024];
   size_t count = 0;
+  for (int32_t i = 0; i < hsc_rule_count() && count < 512 && strchr(name, '/'); i++)
+    names[count++] = hsc_rule_get(i)->name;
   for (size_t i = 0; i < HSC_COUNT_OF(passes); i++)
     names[count++] = passes[i].text;
   for (size_t i = 0; i < HSC_COUNT_OF(steps); i++)
     if (steps[i].kind == STEP_PIPELINE)
       names[count++] = steps[i].text;
-  const char *near = hsc_did_you_mean(name, names, count);
+  return hsc_did_you_mean(name, names, count);
+}
+
+static hsc_status *unknown_name(const char *name) {
+  const char *near = hsc_pass_name_near(name);
   hsc_status *status = hsc_status_usage(HSC_ERR(NOT_FOUND, "unknown pass or pipeline '%s'", name));
   return near ? hsc_status_hint(status, "did you mean '%s'?", near) : status;
 }
@@ -451,11 +512,18 @@ hsc_status *hsc_passes_run(hsc_module *module,
   m.cx.memory_limit_bytes = m.options->memory_limit_bytes;
   m.cx.algsimp = hsc_algsimp_options_default();
   HSC_TRY(hsc_algsimp_options_read(m.options->algsimp, &m.cx.algsimp));
-  HSC_TRY(read_pass_fuel(&m));
   HSC_TRY(check_refused(m.options, pipeline));
   hsc_status *status = NULL;
+  size_t rule_bytes = (size_t)hsc_rule_count() * sizeof(int64_t);
+  m.cx.rule_fuel = hsc_alloc(rule_bytes);
+  m.cx.rule_rewrites = hsc_alloc(rule_bytes);
+  if (!m.cx.rule_fuel || !m.cx.rule_rewrites)
+    HSC_GOTO(hsc_status_out_of_memory());
+  m.cx.rewrite_log = m.options->record_rewrites ? log : NULL;
+  m.only_rules = switch_rules(&m);
+  HSC_GOTO(read_pass_fuel(&m));
   if (m.options->dump_pass_re) {
-    HSC_TRY(hsc_pattern_compile(m.options->dump_pass_re, &m.dump_re));
+    HSC_GOTO(hsc_pattern_compile(m.options->dump_pass_re, &m.dump_re));
     m.has_dump_re = true;
   }
   HSC_GOTO(hsc_arena_create(&m.cx.scratch));
@@ -479,6 +547,9 @@ done:
   if (!status)
     status = write_metadata(&m);
   hsc_free(m.entries);
+  hsc_free(m.fired);
+  hsc_free(m.cx.rule_fuel);
+  hsc_free(m.cx.rule_rewrites);
   if (m.has_dump_re)
     regfree(&m.dump_re);
   hsc_arena_destroy(m.cx.scratch);

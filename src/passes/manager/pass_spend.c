@@ -1,11 +1,5 @@
-// pass_spend.c - counts a pass's rewrites, and stops it when its fuel is spent.
-#include <errno.h>
-#include <stdlib.h>
-
-#include "base/core/clock.h"
+// pass_spend.c - counts the rewrites of passes and rules, and stops them when their fuel is spent.
 #include "base/core/log.h"
-#include "base/files/file_io.h"
-#include "base/text/text.h"
 #include "passes/manager/passes_internal.h"
 
 bool hsc__pass_spend(hsc_pass_context *cx) {
@@ -17,5 +11,32 @@ bool hsc__pass_spend(hsc_pass_context *cx) {
     cx->pass_fuel--;
   cx->rewrites++;
   cx->changed = true;
+  return true;
+}
+
+// The log is a report: losing rows must not lose the compilation.
+static void note(hsc_pass_log *log, int32_t rule, const hsc_instr *instr) {
+  if (log->rewrite_count == log->rewrite_capacity) {
+    int32_t capacity = log->rewrite_capacity ? 2 * log->rewrite_capacity : 64;
+    hsc_pass_rewrite *all = hsc_realloc(log->rewrites, (size_t)capacity * sizeof *all);
+    if (!all)
+      return;
+    log->rewrites = all;
+    log->rewrite_capacity = capacity;
+  }
+  hsc_pass_rewrite *rewrite = &log->rewrites[log->rewrite_count++];
+  *rewrite = (hsc_pass_rewrite){.run = log->run_count, .rule = rule};
+  snprintf(rewrite->instr, sizeof rewrite->instr, "%s", instr->name ? instr->name : "");
+}
+
+bool hsc__rule_spend(hsc_pass_context *cx, int32_t rule, const hsc_instr *instr) {
+  if (cx->rule_fuel[rule] == 0 || !hsc__pass_spend(cx))
+    return false;
+  if (cx->rule_fuel[rule] > 0)
+    cx->rule_fuel[rule]--;
+  cx->rule_rewrites[rule]++;
+  hsc_log("passes", 2, "%s: %s", hsc_rule_get(rule)->name, instr->name ? instr->name : "");
+  if (cx->rewrite_log)
+    note(cx->rewrite_log, rule, instr);
   return true;
 }

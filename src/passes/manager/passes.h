@@ -26,6 +26,8 @@ const char *hsc_pass_example(hsc_pass_id pass);
 // else NULL.
 HSC_MUST_USE hsc_status *hsc_pass_refusal(const char *name);
 bool hsc_pipeline_exists(const char *name);
+// The name of a pass, a pipeline or a rule nearest to one that is none; NULL = none is near.
+const char *hsc_pass_name_near(const char *name);
 
 // One run of one pass, as `passes list` shows it.
 typedef struct hsc_pass_run {
@@ -37,6 +39,27 @@ typedef struct hsc_pass_run {
   int32_t instructions_before, instructions_after, fusions_before, fusions_after;
   int64_t rewrites;  // fuel spent
 } hsc_pass_run;
+
+// ---- rules --------------------------------------------------------------------------------------
+// What a pass rewrites, one by one; today those of the algebraic simplifier (algsimp/rules.def). A
+// rule's name may stand wherever hsc_pass_options takes names of passes.
+typedef struct hsc_rule {
+  const char *name;    // "algsimp/add-zero"
+  const char *option;  // of algsimp_options.def: the rule works while it is not 0; NULL = always
+  const char *text;    // what becomes what: "A + 0 => A"
+} hsc_rule;
+int32_t hsc_rule_count(void);
+const hsc_rule *hsc_rule_get(int32_t rule);
+int32_t hsc_rule_find(hsc_view name);  // -1 = there is none
+// Whether it works without an option that switches it on.
+bool hsc_rule_is_default(const hsc_rule *rule);
+
+// One rewrite by a rule.
+typedef struct hsc_pass_rewrite {
+  int32_t run;     // of the log's runs
+  int32_t rule;    // hsc_rule_get
+  char instr[64];  // the name of the instruction that was replaced, cut where it is longer
+} hsc_pass_rewrite;
 
 // What passes may ask of the device that the program is compiled for.
 typedef struct hsc_pass_target {
@@ -64,11 +87,14 @@ hsc_algsimp_options hsc_algsimp_options_default(void);
 HSC_MUST_USE hsc_status *hsc_algsimp_options_read(const char *text, hsc_algsimp_options *options);
 
 typedef struct hsc_pass_options {
-  const char *disable;      // comma list of pass or pipeline names; NULL = none
-  const char *enable_only;  // comma list; NULL = all; also brings in passes that run on request
+  const char *disable;  // comma list of names of passes, pipelines or rules; NULL = none
+  // comma list; NULL = all; also brings in passes that run on request. Of a pass whose rules it
+  // names, these alone work.
+  const char *enable_only;
   // comma list of passes that run on request, beside the others; NULL = none
   const char *enable;
-  const char *pass_fuel;  // rewrites allowed by pass, "algsimp=17,cse=0"; NULL = no limits
+  // rewrites allowed by pass or rule, "algsimp=17,algsimp/add-zero=3,cse=0"; NULL = no limits
+  const char *pass_fuel;
   // the algebraic simplifier's options, "name=value,..." (hsc_algsimp_options_read); NULL = the
   // defaults
   const char *algsimp;
@@ -83,6 +109,7 @@ typedef struct hsc_pass_options {
   // limit
   int64_t memory_limit_bytes;
   const hsc_pass_target *target;  // NULL = none: passes that ask it do nothing
+  bool record_rewrites;           // fill the log's rewrites
   bool record_counts;  // fill instruction and fusion counts of the runs (costs a walk a run)
 } hsc_pass_options;
 
@@ -90,6 +117,8 @@ typedef struct hsc_pass_options {
 typedef struct hsc_pass_log {
   hsc_pass_run *runs;  // [run_count]; heap
   int32_t run_count, run_capacity;
+  hsc_pass_rewrite *rewrites;  // [rewrite_count], in their order; heap
+  int32_t rewrite_count, rewrite_capacity;
 } hsc_pass_log;
 void hsc_pass_log_deinit(hsc_pass_log *log);
 

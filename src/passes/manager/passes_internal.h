@@ -8,6 +8,9 @@ typedef struct hsc_pass_context {
   int64_t fuel;                   // rewrites left; < 0 = no limit
   int64_t pass_fuel;              // rewrites left to this pass; < 0 = no limit
   int64_t rewrites;               // done by this run
+  int64_t *rule_fuel;             // [hsc_rule_count()] rewrites left to each rule; < 0 = no limit
+  int64_t *rule_rewrites;         // [hsc_rule_count()] done by this run
+  hsc_pass_log *rewrite_log;      // where rewrites by rules are noted; NULL = nowhere
   int64_t comparisons;            // of instructions in a bucket: work that tests count
   hsc_arena *scratch;             // reset after each pass
   const hsc_pass_target *target;  // NULL = none
@@ -18,6 +21,8 @@ typedef struct hsc_pass_context {
 // To be asked before each rewrite: false when the fuel is spent. Counts the rewrite and marks the
 // module as changed.
 bool hsc__pass_spend(hsc_pass_context *cx);
+// The same for a rewrite of `instr` by a rule, which the rule's fuel must allow, too; notes it.
+bool hsc__rule_spend(hsc_pass_context *cx, int32_t rule, const hsc_instr *instr);
 
 #define PASS(id, text, room, doc) \
   HSC_MUST_USE hsc_status *hsc__pass_##id(hsc_module *module, hsc_pass_context *cx);
