@@ -7,6 +7,7 @@ fails (TAP on stdout).
 add-a-command.md: a row, a file, a page and a golden case make a command.   add-a-fuzz-target.md: a
 file, a corpus and a row make a target. add-an-op.md: a row makes an operation that is read, printed
 and refused by name, the op coverage test says what it lacks, and no fingerprint changes.
+add-an-algsimp-rule.md: its row and its function make a rule that explains itself.
 write-a-pjrt-plugin.md: its commands, as they stand on the page, and the row that it adds.
 """
 
@@ -138,11 +139,23 @@ def write_a_plugin(tree: Scratch) -> None:
     tree.check("a_run_with_reproducers_ends_well", ["sh", "-ec", path + steps[2]], wanted[2])
 
 
+def add_a_rule(tree: Scratch) -> None:
+    """The row and the function of the page, in the places that the page names."""
+    page = (ROOT / "docs/howto/add-an-algsimp-rule.md").read_text(encoding="utf-8")
+    blocks = [
+        re.sub(r"^   ", "", block, flags=re.M)
+        for block in re.findall(r"```c\n(.*?)   ```", page, re.S)
+    ]
+    assert len(blocks) == 2, "the page has other blocks than it had"
+    tree.insert("src/passes/algsimp/rules.def", 'RULE("abs-of-abs"', blocks[0])
+    tree.insert("src/passes/algsimp/algsimp_values.c", "HSC_RULE(abs_of_abs)", blocks[1] + "\n")
+
+
 def main() -> int:
     if not (ROOT / ".git").exists() or not shutil.which("git"):
         print("1..0 # SKIP needs git and a checkout")
         return 0
-    print("1..16", flush=True)
+    print("1..18", flush=True)
     with tempfile.TemporaryDirectory(prefix="hloscope-howto-") as folder:
         tree = Scratch(pathlib.Path(folder))
         tree.insert(
@@ -165,6 +178,7 @@ def main() -> int:
             "HloModule twice\nENTRY main {\n  x = f32[4] parameter(0)\n  ROOT r = f32[4]"
             " aaa-twice(x)\n}\n",
         )
+        add_a_rule(tree)
         tree.check(
             "the_build_finds_a_new_command_by_its_row",
             ["meson", "setup", "build", "--buildtype=plain", "-Doptimization=0"],
@@ -173,6 +187,11 @@ def main() -> int:
             "it_builds", ["ninja", "-C", "build", "hloscope", "tests/fuzz/fuzz_replay_greet"]
         )
         tree.check("it_runs", ["build/hloscope", "greet", "you"], "hello you")
+        tree.check(
+            "a_rule_explains_itself",
+            ["build/hloscope", "passes", "explain", "algsimp/sign-twice"],
+            r"of a sign: gone(.|\n)*sign\(a\)(.|\n)*negate\(a\)",
+        )
         tree.check(
             "the_missing_page_is_told",
             ["python3", "tools/command_pages.py", "build/hloscope", "--check"],
@@ -216,6 +235,11 @@ def main() -> int:
             "make_docs_writes_an_op_into_the_reference",
             ["grep", "aaa-twice", "docs/reference/ops.md"],
             "Twice the operand",
+        )
+        tree.check(
+            "make_docs_writes_a_rule_into_the_reference",
+            ["grep", "sign-twice", "docs/reference/algsimp_rules.md"],
+            "of a sign: gone",
         )
         tree.check(
             "a_new_op_changes_no_fingerprint",

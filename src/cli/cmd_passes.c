@@ -31,7 +31,8 @@ static const hsc_option options[] = {
                       "disable",
                       "NAMES",
                       NULL,
-                      "passes and pipelines to leave out, separated by commas"),
+                      "passes and pipelines to leave out, on cpu also rules (algsimp/NAME), separated by "
+        "commas"),
     HSC_OPTION_STRING(
         passes_args,
         enable,
@@ -121,6 +122,11 @@ static const hsc_option options[] = {
                     "pipelines",
                     "also switch off whole pipelines",
                     .verbs = "ablate"),
+    HSC_OPTION_FLAG(passes_args,
+                    with_rules,
+                    "rules",
+                    "on cpu, also switch off each rule of algsimp that fired",
+                    .verbs = "ablate"),
     HSC_OPTION_INT_FROM(
         passes_args,
         fuel,
@@ -135,7 +141,7 @@ static const hsc_option options[] = {
                       "pass-fuel",
                       "NAME=N",
                       NULL,
-                      "on cpu, the pass stops after N rewrites; several are separated by commas",
+                      "on cpu, the pass or rule stops after N rewrites; several are separated by commas",
                       .verbs = "list,dump"),
     HSC_OPTION_FLAG(
         passes_args,
@@ -404,5 +410,5 @@ const hsc_command_body hsc_command_passes = {
         "hloscope passes report model.hlo --device cpu,xla-cpu --results ablation.json -o report\n"
         "hloscope passes why models/attention.hlo.gz\n"
         "hloscope passes autotune models/laplace_train.hlo.gz --export laplace.textproto\nhloscope "
-        "passes explain algsimp",
+        "passes explain algsimp/add-zero",
 };

@@ -18,7 +18,7 @@ typedef struct passes_args {
   const char *not_fused;
   int64_t top;
   bool fresh;
-  bool changed_only, all, that_changed, no_timing, resume, pairs, with_pipelines;
+  bool changed_only, all, that_changed, no_timing, resume, pairs, with_pipelines, with_rules;
 } passes_args;
 
 // The device of --device ($HLOSCOPE_DEVICE, else cpu); not the evaluator.

@@ -306,6 +306,7 @@ hsc_status *hsc__passes_ablate(const passes_args *args, hsc_cli *cli) {
       .pipeline = args->pipeline,
       .that_changed = args->that_changed,
       .with_pipelines = args->with_pipelines,
+      .with_rules = args->with_rules,
       .overrides = overrides,
       .placebo_count = (int)args->placebos,
       .jobs = (int)args->jobs,

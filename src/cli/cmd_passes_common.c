@@ -39,11 +39,9 @@ hsc_status *hsc__passes_check_own(const char *list, hsc_cli *cli) {
     const char *name = hsc_arena_strndup(cli->arena, list, strcspn(list, "=,"));
     hsc_pass_id pass;
     HSC_TRY(hsc_pass_refusal(name));
-    if (!hsc_pass_parse(hsc_view_of(name), &pass) && !hsc_pipeline_exists(name)) {
-      const char *names[HSC_PASS_COUNT];
-      for (int i = 0; i < HSC_PASS_COUNT; i++)
-        names[i] = hsc_pass_text((hsc_pass_id)i);
-      const char *near = hsc_did_you_mean(name, names, HSC_PASS_COUNT);
+    if (!hsc_pass_parse(hsc_view_of(name), &pass) && !hsc_pipeline_exists(name) &&
+        hsc_rule_find(hsc_view_of(name)) < 0) {
+      const char *near = hsc_pass_name_near(name);
       return hsc_cli_usage(
           cli,
           near ? "unknown pass '%s' on cpu; did you mean '%s'?"

@@ -157,6 +157,27 @@ def rewrites_of(program):
     return counts
 
 
+def fired_rules(program, fuel):
+    """How often each rule of algsimp fires with so many rewrites."""
+    counts = {}
+    _, document = call(
+        "passes", "list", scratch / f"{program}.hlo", "-d", "cpu", f"--pass-fuel=algsimp={fuel}"
+    )
+    for pipeline in document["pipelines"]:
+        for row in pipeline["passes"]:
+            for rule, count in row.get("rules", {}).items():
+                counts[rule] = counts.get(rule, 0) + count
+    return counts
+
+
+def names_the_rule(program, document):
+    """The rule that fires once more with this rewrite than without it."""
+    most = fired_rules(program, document["rewrite"])
+    fewer = fired_rules(program, document["rewrite"] - 1)
+    rules = [rule for rule, count in most.items() if count > fewer.get(rule, 0)]
+    return rules == [document.get("rule")]
+
+
 # ---- culprits ----
 seeded = right = 0
 
@@ -173,6 +194,7 @@ def culprit_case(program, what, verdict, symptom, *more, named=None, rewrite=Non
             good
             and (named is None or document["pass"] == named)
             and (rewrite is None or document["rewrite"] == rewrite)
+            and (rewrite is None or named != "algsimp" or names_the_rule(program, document))
         )
         if good or ("hang" not in (symptom, document.get("symptom")) and ":slow" not in what):
             break

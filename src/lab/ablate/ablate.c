@@ -86,6 +86,32 @@ static bool is_pipeline(const hsc_pass_list *list, const char *name) {
   return false;
 }
 
+static bool is_rule(const hsc_pass_list *list, const char *name) {
+  return hsc_pass_list_fired(list, name) > 0;
+}
+
+// The names that may be switched off: passes, and where wanted pipelines and rules.
+static hsc_status *names_of(
+    ablate_run *run, bool pipelines, bool rules, const char ***out_names, size_t *out_count) {
+  const char **passes = NULL;
+  const char **fired = NULL;
+  size_t pass_count = 0;
+  size_t fired_count = 0;
+  HSC_TRY(hsc_pass_list_names(&run->passes, pipelines, &passes, &pass_count));
+  if (rules)
+    HSC_TRY(hsc_pass_list_rules(&run->passes, &fired, &fired_count));
+  const char **all = HSC_NEW_ARRAY(run->arena, const char *, pass_count + fired_count + 1);
+  if (!all)
+    return hsc_arena_status(run->arena);
+  for (size_t i = 0; i < pass_count; i++)
+    all[i] = passes[i];
+  for (size_t i = 0; i < fired_count; i++)
+    all[pass_count + i] = fired[i];
+  *out_names = all;
+  *out_count = pass_count + fired_count;
+  return NULL;
+}
+
 // A pipeline may have the name of a pass in it ("fusion"); both are off then.
 static bool is_pass(const hsc_pass_list *list, const char *name) {
   for (size_t i = 0; i < list->row_count; i++)
@@ -102,7 +128,7 @@ static hsc_status *choose_passes(ablate_run *run) {
   size_t all_count = 0;
   regex_t pattern;
   hsc_status *status = NULL;
-  HSC_TRY(hsc_pass_list_names(&run->passes, true, &all, &all_count));
+  HSC_TRY(names_of(run, true, true, &all, &all_count));
   HSC_TRY(check_names(o, all, all_count));
   if (o->pipeline && !is_pipeline(&run->passes, o->pipeline)) {
     const char *near = hsc_did_you_mean(o->pipeline, all, all_count);
@@ -110,7 +136,7 @@ static hsc_status *choose_passes(ablate_run *run) {
                      o->device->text, o->pipeline);
     return near ? hsc_status_hint(status, "did you mean '%s'?", near) : status;
   }
-  HSC_TRY(hsc_pass_list_names(&run->passes, o->with_pipelines, &known, &known_count));
+  HSC_TRY(names_of(run, o->with_pipelines, o->with_rules, &known, &known_count));
   if (o->name_count) {
     known = (const char **)(uintptr_t)o->names;
     known_count = o->name_count;
@@ -121,12 +147,13 @@ static hsc_status *choose_passes(ablate_run *run) {
   for (size_t i = 0; i < known_count && !status; i++) {
     if (o->pattern && regexec(&pattern, known[i], 0, NULL, 0))
       continue;
-    if (o->that_changed && !changed_something(&run->passes, known[i]))
+    bool rule = is_rule(&run->passes, known[i]);
+    if (o->that_changed && !rule && !changed_something(&run->passes, known[i]))
       continue;
-    if (o->pipeline && !ran_in(&run->passes, known[i], o->pipeline))
+    if (o->pipeline && !rule && !ran_in(&run->passes, known[i], o->pipeline))
       continue;
-    status = hsc__ablate_add(run, is_pass(&run->passes, known[i]) ? VARIANT_PASS : VARIANT_PIPELINE,
-                             known[i], known[i], NULL);
+    bool pass = rule || is_pass(&run->passes, known[i]);
+    status = hsc__ablate_add(run, pass ? VARIANT_PASS : VARIANT_PIPELINE, known[i], known[i], NULL);
   }
   if (o->pattern)
     regfree(&pattern);
@@ -155,9 +182,9 @@ static json_t *names_json(const hsc_pass_list *list) {
   for (size_t i = 0; i < list->row_count; i++)
     if (!list->rows[i].counts)
       json_array_append_new(
-          rows, json_pack("{s:s, s:s, s:b, s:i}", "pipeline", list->rows[i].pipeline, "pass",
+          rows, json_pack("{s:s, s:s, s:b, s:i, s:s?}", "pipeline", list->rows[i].pipeline, "pass",
                           list->rows[i].pass, "nested", list->rows[i].nested, "changed",
-                          list->rows[i].changed));
+                          list->rows[i].changed, "rules", list->rows[i].rules));
   return rows;
 }
 
@@ -172,6 +199,8 @@ static hsc_status *names_of_json(json_t *rows, hsc_pass_list *list) {
       return HSC_ERR(DATA_LOSS, "the stored list of passes is damaged");
     row->nested = json_is_true(json_object_get(item, "nested"));
     row->changed = (int)json_integer_value(json_object_get(item, "changed"));
+    const char *rules = json_string_value(json_object_get(item, "rules"));
+    row->rules = rules ? hsc_arena_strdup(list->arena, rules) : NULL;
   }
   return hsc_arena_status(list->arena);
 }
@@ -238,6 +267,8 @@ static hsc_status *plan_hash(const hsc_ablate_options *o, char out_hash[33]) {
                    (unsigned long long)o->seed, o->timing);
   if (o->that_changed)
     hsc_bytes_append_text(&text, "|that changed");
+  if (o->with_rules)
+    hsc_bytes_append_text(&text, "|rules");
   for (size_t i = 0; i < o->transform_count; i++)
     hsc_bytes_printf(&text, "|t %s", o->transforms[i]);
   if (o->timing) {

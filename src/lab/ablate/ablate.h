@@ -29,6 +29,7 @@ typedef struct hsc_ablate_options {
   // only passes of which a run changed the program: switching off another one cannot matter
   bool that_changed;
   bool with_pipelines;  // whole pipelines are switched off too
+  bool with_rules;  // single rules that fired are switched off too, where the compiler tells them
   // compile options of every compile, an object; NULL = none. Borrowed
   json_t *overrides;
   int placebo_count;  // names that do not exist, 0 or more

@@ -140,6 +140,8 @@ static hsc_status *document_of(hsc__blame *b, json_t **out_document) {
       b->instruction, "source", text_or_null(b->source), "repaired_by", b->repaired_by, "bound",
       hsc_json_real(b->bound), "seen", hsc_json_real(b->seen), "runs", b->runs, "shows", b->shows,
       "seed", (json_int_t)o->seed);
+  if (document && b->rule)
+    json_object_set_new(document, "rule", json_string(b->rule));
   json_t *coverage = hsc_agreement_coverage(b->agreement);
   hsc_bytes sentence = {0};
   hsc_agreement_sentence(b->agreement, &sentence);

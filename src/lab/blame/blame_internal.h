@@ -51,6 +51,7 @@ typedef struct hsc__blame {
   const char *pass, *pipeline;  // NULL = none
   int64_t run;                  // of the pass; -1 = none
   int64_t rewrite;              // -1 = not known
+  const char *rule;             // that the rewrite was by, "algsimp/add-zero"; NULL = not known
   json_t *instruction;          // as `passes validate` has it; NULL = none
   const char *source;           // "file.py:12" or the name of the framework's operation
   json_t *repaired_by;          // names of passes

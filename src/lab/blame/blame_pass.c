@@ -178,6 +178,53 @@ static bool is_built_in(const hsc__blame *b) {
   return platform && !strcmp(platform, "hloscope");
 }
 
+// The compile with so many rewrites of the pass, as a list.
+static hsc_status *list_with_fuel(hsc__blame *b, int64_t fuel, hsc_pass_list *list) {
+  json_t *overrides = NULL;
+  const char *value = hsc_arena_printf(b->arena, "%s=%lld", b->pass, (long long)fuel);
+  const char *directory = hsc_arena_printf(b->arena, "%s/fuel-%lld", b->scratch, (long long)fuel);
+  HSC_TRY(hsc_pass_list_init(list));
+  HSC_TRY(hsc_arena_status(b->arena));
+  hsc_status *status = overrides_with(b, "xla_fuel", value, true, &overrides);
+  if (!status)
+    status = hsc_passes_collect(b->device,
+                                &(hsc_passes_collect_options){.program = b->options->program,
+                                                              .overrides = overrides,
+                                                              .scratch = directory,
+                                                              .limit_ns = b->options->limit_ns},
+                                list);
+  json_decref(overrides);
+  return status;
+}
+
+// The rule that the last of so many rewrites was by, where the pass has rules: the one that fired
+// less often with one rewrite fewer.
+static hsc_status *find_rule(hsc__blame *b, int64_t rewrite) {
+  hsc_pass_list with = {0};
+  hsc_pass_list without = {0};
+  const char **names = NULL;
+  size_t count = 0;
+  hsc_status *status = list_with_fuel(b, rewrite, &with);
+  if (!status)
+    status = list_with_fuel(b, rewrite - 1, &without);
+  if (!status)
+    status = hsc_pass_list_rules(&with, &names, &count);
+  for (size_t i = 0; i < count && !status; i++)
+    if (hsc_pass_list_fired(&with, names[i]) > hsc_pass_list_fired(&without, names[i]))
+      b->rule = hsc_arena_strdup(b->arena, names[i]);
+  hsc_pass_list_deinit(&with);
+  hsc_pass_list_deinit(&without);
+  if (must_stop(status))
+    return status;
+  if (status)
+    gap(b, "the rule of the rewrite", hsc_status_message(status));
+  hsc_status_free(status);
+  if (b->rule)
+    hsc__blame_tell(b, "by which rule?", "%s; hloscope passes explain %s shows what it does",
+                    b->rule, b->rule);
+  return NULL;
+}
+
 // The first rewrite of the pass with which the symptom shows, counted from 1.
 static hsc_status *find_rewrite(hsc__blame *b) {
   int64_t most = rewrites_of(b, b->pass);
@@ -211,7 +258,7 @@ static hsc_status *find_rewrite(hsc__blame *b) {
   hsc__blame_tell(b, "with which of its rewrites?",
                   "rewrite %lld of %lld of %s; with %lld it does not show, with %lld it does",
                   (long long)with, (long long)most, b->pass, (long long)without, (long long)with);
-  return NULL;
+  return find_rule(b, with);
 }
 
 // ---- wrong numbers ------------------------------------------------------------------------------
@@ -308,6 +355,8 @@ static hsc_status *say(hsc__blame *b, const char *what) {
         hsc_bytes_printf(&b->headline, ", run %lld of pipeline %s", (long long)b->run, b->pipeline);
       if (b->rewrite >= 0)
         hsc_bytes_printf(&b->headline, ", rewrite %lld", (long long)b->rewrite);
+      if (b->rule)
+        hsc_bytes_printf(&b->headline, " by rule %s", b->rule);
       hsc_bytes_printf(&b->headline, ": %s", what);
       break;
     case HSC__BLAME_BELOW_HLO:

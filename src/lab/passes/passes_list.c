@@ -188,10 +188,67 @@ hsc_status *hsc_pass_list_names(hsc_pass_list *list,
   return NULL;
 }
 
+// "algsimp/add-zero 3, algsimp/or-same 1": the next name and number; false at the end.
+static bool next_count(const char **at, char key[64], int64_t *out_value) {
+  long long value = 0;
+  int used = 0;
+  if (sscanf(*at, "%63s %lld%n", key, &value, &used) < 2)
+    return false;
+  *out_value = value;
+  *at += used;
+  *at += strspn(*at, ", ");
+  return true;
+}
+
+hsc_status *hsc_pass_list_rules(hsc_pass_list *list, const char ***out_names, size_t *out_count) {
+  const char **names = NULL;
+  size_t count = 0;
+  size_t capacity = 0;
+  char key[64];
+  int64_t value;
+  for (size_t i = 0; i < list->row_count; i++)
+    for (const char *at = list->rows[i].rules; at && next_count(&at, key, &value);)
+      capacity++;
+  names = HSC_NEW_ARRAY(list->arena, const char *, capacity + 1);
+  for (size_t i = 0; names && i < list->row_count; i++)
+    for (const char *at = list->rows[i].rules; at && next_count(&at, key, &value);) {
+      bool known = false;
+      for (size_t k = 0; k < count && !known; k++)
+        known = !strcmp(names[k], key);
+      if (!known)
+        names[count++] = hsc_arena_strdup(list->arena, key);
+      if (!known && !names[count - 1])
+        return hsc_arena_status(list->arena);
+    }
+  *out_names = names;
+  *out_count = count;
+  return hsc_arena_status(list->arena);
+}
+
+int64_t hsc_pass_list_fired(const hsc_pass_list *list, const char *rule) {
+  int64_t sum = 0;
+  int64_t value;
+  char key[64];
+  for (size_t i = 0; i < list->row_count; i++)
+    for (const char *at = list->rows[i].rules; at && next_count(&at, key, &value);)
+      if (!strcmp(key, rule))
+        sum += value;
+  return sum;
+}
+
 // ---- the document -------------------------------------------------------------------------------
 
 static json_t *number_or_null(int64_t value) {
   return value < 0 ? json_null() : json_integer((json_int_t)value);
+}
+
+static json_t *counts_json(const char *text) {
+  json_t *counts = json_object();
+  char key[64];
+  int64_t value;
+  for (const char *at = text; next_count(&at, key, &value);)
+    json_object_set_new(counts, key, json_integer((json_int_t)value));
+  return counts;
 }
 
 static json_t *row_json(const hsc_pass_row *row, size_t number) {
@@ -206,20 +263,10 @@ static json_t *row_json(const hsc_pass_row *row, size_t number) {
     json_object_set_new(out, "pipeline", json_true());
   if (row->rewrites >= 0)
     json_object_set_new(out, "rewrites", json_integer((json_int_t)row->rewrites));
-  if (row->counts) {
-    json_t *counts = json_object();
-    for (const char *at = row->counts; *at;) {
-      char key[64];
-      long long value = 0;
-      int used = 0;
-      if (sscanf(at, "%63s %lld%n", key, &value, &used) < 2)
-        break;
-      json_object_set_new(counts, key, json_integer(value));
-      at += used;
-      at += strspn(at, ", ");
-    }
-    json_object_set_new(out, "counts", counts);
-  }
+  if (row->rules)
+    json_object_set_new(out, "rules", counts_json(row->rules));
+  if (row->counts)
+    json_object_set_new(out, "counts", counts_json(row->counts));
   json_object_set_new(out, "instructions_before", number_or_null(row->instructions_before));
   json_object_set_new(out, "instructions_after", number_or_null(row->instructions_after));
   json_object_set_new(out, "fusions_before", number_or_null(row->fusions_before));

@@ -30,6 +30,8 @@ typedef struct hsc_pass_row {
   // of a phase that is no pass (buffer-assignment), "values 12, allocations 4": cannot be switched
   // off; NULL = a pass
   const char *counts;
+  // of the pass that fired in this run, "algsimp/add-zero 3, algsimp/or-same 1"; NULL = not known
+  const char *rules;
 } hsc_pass_row;
 
 // Where the time of a compile went, by a profile of it: a flame graph, and its top as phases. In
@@ -105,6 +107,14 @@ HSC_MUST_USE hsc_status *hsc_pass_list_names(hsc_pass_list *list,
                                              bool pipelines,
                                              const char ***out_names,
                                              size_t *out_count);
+
+// Distinct rules of passes that fired, in order of their first run; the device must tell them. In
+// the list's arena.
+HSC_MUST_USE hsc_status *hsc_pass_list_rules(hsc_pass_list *list,
+                                             const char ***out_names,
+                                             size_t *out_count);
+// How often the rule fired in all runs.
+int64_t hsc_pass_list_fired(const hsc_pass_list *list, const char *rule);
 
 typedef struct hsc_passes_collect_options {
   const char *program;

@@ -18,6 +18,7 @@ typedef struct metadata_block {
   char *pass, *pipeline;
   int64_t start_us, end_us, duration_ns, rewrites, instructions, fusions;
   bool changed;
+  hsc_bytes rules;   // of the pass that fired, "algsimp/add-zero 3, algsimp/or-same 1"
   hsc_bytes counts;  // metrics that passes do not have, "values 12, allocations 4"
 } metadata_block;
 
@@ -119,6 +120,9 @@ static hsc_status *read_metric(text_reader *r, metadata_block *block) {
     block->instructions = view_int(value);
   else if (hsc_view_equals_text(key, "fusions"))
     block->fusions = view_int(value);
+  else if (memchr(key.data, '/', key.size))
+    hsc_bytes_printf(&block->rules, "%s%.*s %lld", block->rules.size ? ", " : "", (int)key.size,
+                     key.data, (long long)view_int(value));
   else
     hsc_bytes_printf(&block->counts, "%s%.*s %lld", block->counts.size ? ", " : "", (int)key.size,
                      key.data, (long long)view_int(value));
@@ -181,7 +185,10 @@ hsc_status *hsc_pass_list_read_metadata(hsc_view text, const char *path, hsc_pas
     // XLA's own passes may have metrics, too; a phase is what has its pipeline's name.
     bool phase = !status && b.pass && b.pipeline && b.counts.size && !strcmp(b.pass, b.pipeline);
     const char *counts = phase ? hsc_arena_strdup(list->arena, hsc_bytes_text(&b.counts)) : NULL;
+    const char *rules =
+        b.rules.size ? hsc_arena_strdup(list->arena, hsc_bytes_text(&b.rules)) : NULL;
     hsc_bytes_deinit(&b.counts);
+    hsc_bytes_deinit(&b.rules);
     if (status)
       return status;
     if (!b.pass || !b.pipeline)
@@ -191,6 +198,7 @@ hsc_status *hsc_pass_list_read_metadata(hsc_view text, const char *path, hsc_pas
       return hsc_status_out_of_memory();
     row->changed = phase ? -1 : b.changed;
     row->counts = counts;
+    row->rules = rules;
     row->start_ns = b.start_us * 1000;
     if (b.duration_ns >= 0)
       row->duration_ns = b.duration_ns;
