@@ -26,12 +26,13 @@ static const hsc_option options[] = {
                       NULL,
                       "whose compiler: a name, or the path of a plugin; diff: two, report: "
                       "several, separated by commas; default: $HLOSCOPE_DEVICE, else cpu"),
-    HSC_OPTION_STRING(passes_args,
-                      disable,
-                      "disable",
-                      "NAMES",
-                      NULL,
-                      "passes and pipelines to leave out, on cpu also rules (algsimp/NAME), separated by "
+    HSC_OPTION_STRING(
+        passes_args,
+        disable,
+        "disable",
+        "NAMES",
+        NULL,
+        "passes and pipelines to leave out, on cpu also rules (algsimp/NAME), separated by "
         "commas"),
     HSC_OPTION_STRING(
         passes_args,
@@ -136,13 +137,14 @@ static const hsc_option options[] = {
         -1,
         "on cpu, stop after N rewrites; -1 is no limit. Halving N finds the rewrite that matters",
         .verbs = "list,dump"),
-    HSC_OPTION_STRING(passes_args,
-                      pass_fuel,
-                      "pass-fuel",
-                      "NAME=N",
-                      NULL,
-                      "on cpu, the pass or rule stops after N rewrites; several are separated by commas",
-                      .verbs = "list,dump"),
+    HSC_OPTION_STRING(
+        passes_args,
+        pass_fuel,
+        "pass-fuel",
+        "NAME=N",
+        NULL,
+        "on cpu, the pass or rule stops after N rewrites; several are separated by commas",
+        .verbs = "list,dump"),
     HSC_OPTION_FLAG(
         passes_args,
         changed_only,
