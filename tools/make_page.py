@@ -15,6 +15,7 @@ SCRIPTS = [
     "patterns.js",
     "passes.js",
     "hlo.js",
+    "follow.js",
     "timeline.js",
     "profile.js",
     "compare.js",

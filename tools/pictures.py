@@ -13,14 +13,16 @@ import os
 import pathlib
 import pty
 import re
+import shutil
 import subprocess
 import sys
+import tempfile
 
 COLUMNS = 100
 ROWS = 34
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 
-# name, what a reader types, in the project's folder
+# name, what a reader types; it runs in a folder of its own that shows the project's models
 PICTURES = [
     ("patterns", "hloscope patterns --graphs tiny,small,mlp"),
     ("run", "hloscope run models/patterns/mlp_scan.hlo --compare reference"),
@@ -43,9 +45,11 @@ def printed(command: str, hloscope: pathlib.Path) -> str:
     import fcntl, struct, termios
 
     fcntl.ioctl(secondary, termios.TIOCSWINSZ, struct.pack("HHHH", 50, COLUMNS, 0, 0))
+    scratch = tempfile.mkdtemp(prefix="hloscope-pictures-")  # for what the command writes
+    (pathlib.Path(scratch) / "models").symlink_to(ROOT / "models")
     child = subprocess.Popen(
         ["bash", "-c", command],
-        cwd=ROOT,
+        cwd=scratch,
         env=environment,
         stdin=subprocess.DEVNULL,
         stdout=secondary,
@@ -61,7 +65,9 @@ def printed(command: str, hloscope: pathlib.Path) -> str:
         if not got:
             break
         out += got
-    if child.wait() != 0:
+    code = child.wait()
+    shutil.rmtree(scratch)
+    if code != 0:
         raise SystemExit(f"{command}: exit code {child.returncode}")
     return out.decode(errors="replace").replace("\r\n", "\n")
 

@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <sys/stat.h>
+#include <time.h>
 
 #include <math.h>
 #include <unistd.h>
@@ -147,4 +148,17 @@ hsc_status *hsc_cli_usage(hsc_cli *cli, const char *format, ...) {
   hsc_status *status = hsc_status_make_v(HSC_INVALID_ARGUMENT, __FILE__, __LINE__, format, args);
   va_end(args);
   return hsc_status_hint(status, "hloscope %s --help shows what it takes", cli->command_name);
+}
+
+const char *hsc_cli_new_name(hsc_cli *cli, const char *extension) {
+  char stamp[32] = "";
+  struct tm local;
+  time_t now = time(NULL);
+  if (localtime_r(&now, &local))
+    strftime(stamp, sizeof stamp, "%Y%m%d-%H%M%S", &local);
+  const char *stem = hsc_arena_printf(cli->arena, "hloscope-%s-%s", cli->command_name, stamp);
+  const char *name = hsc_arena_printf(cli->arena, "%s%s", stem, extension);
+  for (int i = 2; hsc_file_exists(name); i++)
+    name = hsc_arena_printf(cli->arena, "%s-%d%s", stem, i, extension);
+  return name;
 }

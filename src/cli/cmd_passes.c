@@ -11,9 +11,9 @@
 #include "lab/devices/devices.h"
 #include "passes/manager/passes.h"
 
-enum { LIST, DUMP, DIFF, TIME, ABLATE, VALIDATE, REPORT, EXPLAIN, AUTOTUNE, WHY };
+enum { LIST, DUMP, DIFF, TIME, ABLATE, VALIDATE, REPORT, EXPLAIN, AUTOTUNE, WHY, SHOW };
 static const char *const verbs[] = {"list",   "dump",    "diff",     "time", "ablate", "validate",
-                                    "report", "explain", "autotune", "why",  NULL};
+                                    "report", "explain", "autotune", "why",  "show",   NULL};
 
 static const hsc_option options[] = {
     HSC_POSITIONAL_CHOICE(passes_args, verb, "VERB", verbs, HSC_REQUIRED, 0, "what to do"),
@@ -60,8 +60,8 @@ static const hsc_option options[] = {
                       "DIR",
                       NULL,
                       "a directory (dump, report), a file for the result as JSON (ablate), a page "
-                      "(diff), stacks for a flame graph (time)",
-                      .verbs = "dump,diff,time,ablate,report"),
+                      "(diff, show), stacks for a flame graph (time)",
+                      .verbs = "dump,diff,time,ablate,report,show"),
     HSC_OPTION_LIST(passes_args,
                     results,
                     "results",
@@ -363,6 +363,8 @@ static hsc_status *run(const void *args_of_command, hsc_cli *cli) {
       return hsc__passes_validate(args, cli);
     case TIME:
       return hsc__passes_time(args, cli);
+    case SHOW:
+      return hsc__passes_show(args, cli);
     case AUTOTUNE:
       return hsc__passes_autotune(args, cli);
     case ABLATE:
@@ -382,6 +384,8 @@ const hsc_command_body hsc_command_passes = {
         "list: every run of every pass in call order, with what it changed and what it cost.\n"
         "dump: the program's HLO at each pipeline's start and after each pass that changed it, "
         "named as XLA names dumps.\n"
+        "show: a page with the program at every stage, a slider over them; a click on an "
+        "instruction follows it, back to its line of source.\n"
         "diff: two stages of a compile, or with --device D1,D2 two compilers' programs, aligned "
         "instruction by instruction.\n"
         "time: where compile time goes: phases, pipelines, passes, over repeated compiles; names "

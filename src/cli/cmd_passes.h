@@ -44,6 +44,7 @@ extern volatile int hsc__passes_stop;
 // cmd_passes_list.c
 HSC_MUST_USE hsc_status *hsc__passes_list(const passes_args *args, hsc_cli *cli);
 HSC_MUST_USE hsc_status *hsc__passes_dump(const passes_args *args, hsc_cli *cli);
+hsc_status *hsc__passes_show(const passes_args *args, hsc_cli *cli);
 // cmd_passes_ablate.c
 HSC_MUST_USE hsc_status *hsc__passes_ablate(const passes_args *args, hsc_cli *cli);
 // cmd_passes_diff.c

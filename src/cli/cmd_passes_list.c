@@ -1,10 +1,12 @@
-// cmd_passes_list.c - hloscope passes list / dump: the passes that ran, in call order.
+// cmd_passes_list.c - hloscope passes list, dump, show: the passes that ran, in call order.
 #include <math.h>
 
 #include "base/files/file_io.h"
 #include "cli/document.h"
 #include "cli/cmd_passes.h"
+#include "cli/report_files.h"
 #include "formats/common/formats.h"
+#include "report/hlo_stages.h"
 #include "worker/scratch.h"
 #include "passes/manager/passes.h"
 
@@ -273,6 +275,58 @@ hsc_status *hsc__passes_dump(const passes_args *args, hsc_cli *cli) {
   HSC_GOTO(print_table(&list, true, 0, cli));
   hsc_cli_say(cli, "the HLO after each of them is in %s", args->output);
 done:
+  hsc_pass_list_deinit(&list);
+  return status;
+}
+
+// ---- show: the dumps as a page ------------------------------------------------------------------
+
+typedef struct stage_page {
+  hsc_page page;
+  hsc_cli *cli;
+} stage_page;
+
+static hsc_status *add_module(void *user, const char *module, hsc_view json) {
+  stage_page *to = user;
+  hsc_page_part(&to->page, "hlo_stages",
+                hsc_arena_printf(to->cli->arena, "%s, stage by stage", module),
+                to->cli->command_line, json);
+  return NULL;
+}
+
+hsc_status *hsc__passes_show(const passes_args *args, hsc_cli *cli) {
+  hsc_device_spec device;
+  hsc_pass_list list = {0};
+  hsc_bytes out = {0};
+  char *scratch = NULL;
+  size_t left_out = 0;
+  hsc_status *status = NULL;
+  const char *output = args->output ? args->output : hsc_cli_new_name(cli, ".html");
+  stage_page page = {.cli = cli};
+  HSC_TRY(hsc__passes_device(args, cli, &device));
+  HSC_TRY(hsc_arena_status(cli->arena));
+  HSC_GOTO(hsc_pass_list_init(&list));
+  HSC_GOTO(hsc_scratch_create_for_dumps(&scratch));
+  if (device.source == HSC_DEVICE_BUILT_IN)
+    HSC_GOTO(run_built_in(args, cli, &device, scratch, ".*", &list));
+  else
+    HSC_GOTO(collect(args, cli, &device, scratch, ".*", &list));
+  hsc_page_begin(&page.page,
+                 hsc_arena_printf(cli->arena, "hloscope: %s on %s",
+                                  hsc_report_base_name(args->program), device.text),
+                 &out);
+  HSC_GOTO(hsc_hlo_stages_read(scratch, add_module, &page, &left_out));
+  hsc_page_end(&page.page);
+  HSC_GOTO(hsc_bytes_status(&out));
+  HSC_GOTO(hsc_cli_write_to(cli, output, hsc_bytes_view(&out)));
+  if (strcmp(output, "-") != 0)
+    hsc_cli_say(cli, "%s: open it in a browser", output);
+  if (left_out)
+    hsc_cli_say(cli, "%zu more modules are not in the page, which takes the 8 with the most stages",
+                left_out);
+done:
+  hsc_bytes_deinit(&out);
+  hsc_scratch_destroy(scratch);
   hsc_pass_list_deinit(&list);
   return status;
 }

@@ -88,8 +88,9 @@ static const hsc_option options[] = {
                       output,
                       "output|o",
                       "FILE",
-                      "improved_compilation_dominance_analysis.json",
-                      "write the whole result as JSON to FILE"),
+                      NULL,
+                      "write the whole result as JSON to FILE; default: "
+                      "hloscope-patterns-TIME.json"),
     HSC_OPTION_INT(patterns_args,
                    seed,
                    "seed",
@@ -193,7 +194,8 @@ static hsc_status *run(const void *args_of_command, hsc_cli *cli) {
                                    "patterns: the reference evaluator does not compile, so there "
                                    "is nothing to take apart"),
                            "hloscope run PROGRAM --device reference runs it");
-  HSC_TRY(check_output(args->output, cli->arena));
+  const char *output = args->output ? args->output : hsc_cli_new_name(cli, ".json");
+  HSC_TRY(check_output(output, cli->arena));
   HSC_TRY(hsc_cli_store_open(cli, args->store, &store));
   // a second interrupt ends at once
   struct sigaction action = {.sa_handler = on_interrupt, .sa_flags = SA_RESETHAND};
@@ -229,7 +231,7 @@ static hsc_status *run(const void *args_of_command, hsc_cli *cli) {
   if (!status)
     json_object_set_new(result, "command", json_string(cli->command_line));
   if (!status)
-    status = hsc_json_tree_save(args->output, result);
+    status = hsc_json_tree_save(output, result);
   if (!status)
     status = print_result(cli, result, args->all);
   if (!status) {
@@ -238,8 +240,7 @@ static hsc_status *run(const void *args_of_command, hsc_cli *cli) {
     if (strcmp(how, "interrupted") == 0)
       hsc_cli_say(cli, "%s; hloscope patterns --resume goes on with it",
                   stop ? "interrupted" : "the time budget is over");
-    hsc_cli_say(cli, "result: %s    every sample: hloscope results show %lld", args->output,
-                experiment);
+    hsc_cli_say(cli, "result: %s    every sample: hloscope results show %lld", output, experiment);
     if (strcmp(how, "done") != 0)
       cli->exit_code = 1;
   }

@@ -89,8 +89,9 @@ static const hsc_option options[] = {
                       output,
                       "output|o",
                       "LOGDIR",
-                      "profile",
-                      "log directory for TensorBoard; earlier runs in it are kept"),
+                      NULL,
+                      "log directory for TensorBoard; earlier runs in it are kept; default: "
+                      "hloscope-profile-TIME"),
     HSC_OPTION_LIST(profile_args,
                     transforms,
                     "transform",
@@ -384,7 +385,11 @@ static hsc_status *run(const void *args_of_command, hsc_cli *cli) {
   if (!is_command && args->what.count && !strcmp(args->what.items[0], "diff") &&
       !hsc_file_exists("diff"))
     return diff(args, cli);
-  return is_command ? profile_command(args, cli) : profile_program(args, cli);
+  profile_args named = *args;
+  if (!named.output)
+    named.output = hsc_cli_new_name(cli, "");
+  HSC_TRY(hsc_arena_status(cli->arena));
+  return is_command ? profile_command(&named, cli) : profile_program(&named, cli);
 }
 
 const hsc_command_body hsc_command_profile = {
@@ -404,6 +409,6 @@ const hsc_command_body hsc_command_profile = {
     .examples =
         "hloscope profile model.hlo\nhloscope profile model.mlir --device xla-cpu --steps 20 "
         "--output logs\n"
-        "hloscope profile --duration-ms 10000 -- python train.py\nhloscope tables profile "
+        "hloscope profile --duration-ms 10000 -- python train.py\nhloscope tables logs "
         "framework-operators steps\nhloscope profile diff before after",
 };

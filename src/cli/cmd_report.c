@@ -19,8 +19,8 @@ static const hsc_option options[] = {
                       output,
                       "output|o",
                       "FILE",
-                      "report.html",
-                      "output file; - is standard output"),
+                      NULL,
+                      "output file; - is standard output; default: hloscope-report-TIME.html"),
     HSC_OPTION_STRING(report_args,
                       title,
                       "title",
@@ -47,6 +47,8 @@ static hsc_status *run(const void *args_of_command, hsc_cli *cli) {
                                    : hsc_arena_printf(cli->arena, "hloscope: %s and %zu more",
                                                       hsc_report_base_name(args->files.items[0]),
                                                       args->files.count - 1);
+  const char *output = args->output ? args->output : hsc_cli_new_name(cli, ".html");
+  HSC_TRY(hsc_arena_status(cli->arena));
   hsc_bytes out = {0};
   hsc_page page;
   hsc_page_begin(&page, title, &out);
@@ -56,9 +58,9 @@ static hsc_status *run(const void *args_of_command, hsc_cli *cli) {
   if (!status)
     status = hsc_bytes_status(&out);
   if (!status)
-    status = hsc_cli_write_to(cli, args->output, hsc_bytes_view(&out));
-  if (!status && strcmp(args->output, "-") != 0)
-    hsc_cli_say(cli, "%s", args->output);
+    status = hsc_cli_write_to(cli, output, hsc_bytes_view(&out));
+  if (!status && strcmp(output, "-") != 0)
+    hsc_cli_say(cli, "%s", output);
   hsc_bytes_deinit(&out);
   return status;
 }

@@ -31,8 +31,9 @@ static const hsc_option options[] = {
         output,
         "output|o",
         "DIR",
-        "trace.hsc",
-        "write the capture to DIR; an earlier one there is renamed to DIR.1, DIR.2, ..."),
+        NULL,
+        "write the capture to DIR; an earlier one there is renamed to DIR.1, DIR.2, ...; default: "
+        "hloscope-trace-TIME.hsc"),
     HSC_OPTION_INT_FROM(
         trace_args,
         max_mib,
@@ -169,11 +170,13 @@ static hsc_status *run(const void *args_of_command, hsc_cli *cli) {
     return hsc_cli_usage(cli, "COMMAND is missing: the program and its arguments, after --");
   if (!(args->xla_cpu_seconds > 0))
     return hsc_cli_usage(cli, "--xla-cpu-seconds is above 0");
-  HSC_TRY(hsc_cli_set_aside(cli, args->output));
-  HSC_TRY_NOTE(hsc_dir_make(args->output), "while: making the capture's directory");
-  char *output = realpath(args->output, NULL);
+  const char *directory = args->output ? args->output : hsc_cli_new_name(cli, ".hsc");
+  HSC_TRY(hsc_arena_status(cli->arena));
+  HSC_TRY(hsc_cli_set_aside(cli, directory));
+  HSC_TRY_NOTE(hsc_dir_make(directory), "while: making the capture's directory");
+  char *output = realpath(directory, NULL);
   if (!output)
-    return HSC_ERR(NOT_FOUND, "%s: %s", args->output, strerror(errno));
+    return HSC_ERR(NOT_FOUND, "%s: %s", directory, strerror(errno));
   int waited = 0;
   const char *python = hsc_cli_python_hook(cli);
   const char *set[] = {
@@ -192,7 +195,7 @@ static hsc_status *run(const void *args_of_command, hsc_cli *cli) {
   HSC_TRY(hsc_cli_run_program(cli, &args->command, set, HSC_COUNT_OF(set) - !python, &waited));
   hsc_cli_program_ended(cli, waited);
   if (!args->no_summary)
-    hsc_cli_tell_of_recording(cli, summarise(args->output, args->max_compiles, cli));
+    hsc_cli_tell_of_recording(cli, summarise(directory, args->max_compiles, cli));
   return NULL;
 }
 
@@ -208,7 +211,8 @@ const hsc_command_body hsc_command_trace = {
         "operators of the first calls, and calls are timed from outside.\n"
         "The exit code is the program's.",
     .examples =
-        "hloscope trace -- python train.py\nhloscope trace -o step.hsc --max-size=1024 -- python "
+        "hloscope trace -o trace.hsc -- python train.py\nhloscope trace -o step.hsc "
+        "--max-size=1024 -- python "
         "train.py --steps 10\nhloscope trace --pid=4711 --pause\n"
         "hloscope trace --max-compiles=3 -- python train.py",
 };

@@ -92,6 +92,10 @@ void hsc_cli_print(hsc_cli *cli, const char *format, ...) HSC_PRINTF(2, 3);
 void hsc_cli_write(hsc_cli *cli, hsc_view data);
 // The same, words broken into lines of the terminal's width; as it is where stdout is none.
 void hsc_cli_paragraph(hsc_cli *cli, const char *format, ...) HSC_PRINTF(2, 3);
+// A name for what a command writes into the current directory when no --output is given, the same
+// scheme for all: hloscope-profile-20261123-021500EXTENSION, or -2, -3 ... before the extension
+// where that is taken. In cli->arena; the caller says it (hsc_cli_say).
+const char *hsc_cli_new_name(hsc_cli *cli, const char *extension);
 // Where --output says: a file, written whole or not at all; stdout for "-" and for NULL.
 HSC_MUST_USE hsc_status *hsc_cli_write_to(hsc_cli *cli, const char *path, hsc_view data);
 // Prints a table in the chosen format and destroys it, also on failure.

@@ -114,6 +114,11 @@ function hloPart(json, part, main) {
   let view = { rows: [], same: () => true };
   const list = h("div", { class: "stages", role: "listbox", tabindex: "0", "aria-label": "Stages; j and k move" }), heads = h("div", { class: "diff-heads" }), space = h("div"), pane = h("div", { class: "diff", tabindex: "0", "aria-label": "Program before and after the stage" }, space);
   const status = h("span", { "aria-live": "polite" });
+  // One instruction is followed at a time: its seat in each stage (follow.js).
+  const texts = /** @type {string[][]} */ ([]), trail = h("div", { class: "follow" }, h("p", { class: "dim" }, "Click an instruction to follow it through the stages, back to its line of source."));
+  stages.forEach((/** @type {any} */ s, /** @type {number} */ i) => texts.push(i && s.same ? texts[i - 1] : Array.from(s.code, (/** @type {number} */ c) => json.lines[c])));
+  let followed = /** @type {(Seat|null)[]} */ ([]);
+  const slider = /** @type {HTMLInputElement} */ (h("input", { type: "range", min: "0", max: String(stages.length - 1), "aria-label": "Stage", oninput: () => show(Number(slider.value)) })), sliderText = h("output", {});
 
   const withoutMetadata = (/** @type {string|null} */ line) => (line && bare ? line.replace(/, metadata=\{[^}]*\}/, "") : line);
   const lineText = (/** @type {boolean} */ left, /** @type {number} */ i) => json.lines[left ? stages[at - 1].code[i] : stages[at].code[i]];
@@ -162,7 +167,8 @@ function hloPart(json, part, main) {
       if (typeof r === "number") return h("div", { class: "diff-row fold", style }, `⋯ ${r} equal lines`);
       const left = withoutMetadata(r[0] >= 0 && at ? lineText(true, r[0]) : null), right = withoutMetadata(r[1] >= 0 ? lineText(false, r[1]) : null), equal = !at || view.same(r);
       const hit = query && ((left || "").toLowerCase().includes(query) || (right || "").toLowerCase().includes(query)) ? (from + k === found ? " hit now" : " hit") : "";
-      return h("div", { class: "diff-row" + hit, style }, h("code", { title: left && left.length > 50 ? left.trim() : null, class: equal ? "" : left == null ? "none" : "gone" }, ...(left == null ? [""] : marked(left, equal ? null : right))), h("code", { title: right && right.length > 50 ? right.trim() : null, class: equal ? "" : right == null ? "none" : "come" }, ...(right == null ? [""] : marked(right, equal ? null : left))));
+      const own = (r[1] >= 0 && followed[at] && followed[at].line === r[1]) || (at && r[0] >= 0 && followed[at - 1] && followed[at - 1].line === r[0]) ? " followed" : "";
+      return h("div", { class: "diff-row" + hit + own, style, onclick: () => pick(r) }, h("code", { title: left && left.length > 50 ? left.trim() : null, class: equal ? "" : left == null ? "none" : "gone" }, ...(left == null ? [""] : marked(left, equal ? null : right))), h("code", { title: right && right.length > 50 ? right.trim() : null, class: equal ? "" : right == null ? "none" : "come" }, ...(right == null ? [""] : marked(right, equal ? null : left))));
     }));
   }
 
@@ -175,8 +181,26 @@ function hloPart(json, part, main) {
   function show(/** @type {number} */ i) {
     at = Math.min(Math.max(i, 0), stages.length - 1);
     setLinked(id, "stage", String(stages[at].run));
+    moveSlider();
     fillList();
     compare();
+  }
+  function moveSlider() {
+    slider.value = String(at);
+    sliderText.textContent = `stage ${at} of ${stages.length - 1}: ${stages[at].pass || "input"}`;
+  }
+  /** Follows the instruction of this row. @param {DiffRow} r */
+  function pick(r) {
+    const left = r[1] < 0, stage = left ? at - 1 : at, name = instructionName(lineText(left, left ? r[0] : r[1]));
+    if (!name) return;
+    const found = follow(texts, stage, name);
+    followed = found.seats;
+    trail.replaceChildren(...trailOf(stages, texts, found, (i) => (show(i), scrollToFollowed())));
+    paint();
+  }
+  function scrollToFollowed() {
+    const seat = followed[at], row = seat ? view.rows.findIndex((r) => typeof r !== "number" && r[1] === seat.line) : -1;
+    if (row >= 0) pane.scrollTop = Math.max(0, row * ROW - pane.clientHeight / 3);
   }
   function step(/** @type {number} */ by) {
     let i = at + by;
@@ -197,7 +221,7 @@ function hloPart(json, part, main) {
     status.textContent = `"${query}" is not in what is shown`;
   }
   const box = h("div", { onkeydown: (/** @type {KeyboardEvent} */ e) => {
-    if (e.target instanceof HTMLInputElement && e.target.type !== "checkbox") return;
+    if (e.target instanceof HTMLInputElement && e.target.type !== "checkbox" && e.target.type !== "range") return;
     if (e.key === "j" || (e.key === "ArrowDown" && e.target === list)) step(1);
     else if (e.key === "k" || (e.key === "ArrowUp" && e.target === list)) step(-1);
     else if (e.key === "n") find();
@@ -209,7 +233,7 @@ function hloPart(json, part, main) {
   const check = (/** @type {string} */ text, /** @type {boolean} */ on, /** @type {(on: boolean) => void} */ set) => { const input = h("input", { type: "checkbox", onchange: () => set(/** @type {HTMLInputElement} */ (input).checked) }); if (on) input.setAttribute("checked", ""); return h("label", {}, input, " " + text); };
   const side = h("div", { class: "diff-side" }, heads, pane);
   box.append(h("div", { class: "tools" }, search, check("hide stages that changed nothing", false, (on) => ((hide = on), fillList())), check("only what differs", true, (on) => ((folded = on), compare())), check("metadata", false, (on) => ((bare = !on), paint())), h("span", { class: "dim" }, "j / k: next, previous stage"), status),
-    h("div", { class: "hlo" }, list, side));
+    h("div", { class: "tools slide" }, slider, sliderText), h("div", { class: "hlo" }, list, side), trail);
   pane.addEventListener("scroll", () => requestAnimationFrame(paint), { passive: true });
   new ResizeObserver(paint).observe(pane);
   top.append(box);
@@ -218,6 +242,7 @@ function hloPart(json, part, main) {
   if (from >= 0) at = from;
   fillList();
   compare();
+  moveSlider();
   stageShowers.push((run) => {
     const i = stages.findIndex((/** @type {any} */ s) => s.run === run);
     if (i < 0) return false;
