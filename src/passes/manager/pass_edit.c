@@ -118,8 +118,17 @@ hsc_status *hsc__wrap_in_fusion(hsc_instr *instr, hsc_fusion_kind kind, hsc_inst
   return NULL;
 }
 
+// Whether nothing but parameters is before it: new ones are, those of a fusion that the program
+// brought along may be anywhere.
+static bool is_at_the_front(const hsc_instr *parameter) {
+  const hsc_instr *before = parameter->prev;
+  while (before && before->op == HSC_OP_PARAMETER)
+    before = before->prev;
+  return !before;
+}
+
 // The parameter of the body that stands for `value`, added (with the operand) when it is not there
-// yet.
+// yet; it comes before all that is no parameter.
 static hsc_status *parameter_for(hsc_computation *body,
                                  hsc_instr *value,
                                  hsc_instr **operands,
@@ -129,6 +138,8 @@ static hsc_status *parameter_for(hsc_computation *body,
     if (operands[i] != value)
       continue;
     *out_parameter = body->parameters[i];
+    if (!is_at_the_front(body->parameters[i]))
+      hsc_instr_move_before(body->parameters[i], body->first);
     return NULL;
   }
   hsc_builder b;
@@ -200,8 +211,8 @@ hsc_status *hsc__fuse_into(hsc_instr *fusion, hsc_instr *producer) {
   memcpy(operands, fusion->operands, (size_t)count * sizeof *operands);
   for (int i = 0; i < producer->operand_count; i++)
     HSC_TRY(parameter_for(body, producer->operands[i], operands, &count, &inner[i]));
-  // The producer goes before the first instruction that is no parameter: new parameters are at
-  // the front.
+  // The producer goes before the first instruction that is no parameter: those that it reads are
+  // at the front.
   hsc_instr *at = body->first;
   while (at && at->op == HSC_OP_PARAMETER)
     at = at->next;
