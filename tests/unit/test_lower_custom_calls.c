@@ -264,6 +264,23 @@ static void what_has_no_known_meaning_is_named(void **state) {
   }
 }
 
+// What the evaluator computes has a meaning, though nothing is rewritten.
+static void what_the_evaluator_knows_is_not_unknown(void **state) {
+  static const char text[] =
+      "HloModule m\nENTRY main {\n  a = f32[3,3] parameter(0)\n  b = (f32[3,3], s32[]) "
+      "custom-call(a), custom_call_target=\"lapack_spotrf_ffi\"\n  c = f32[3,3] "
+      "get-tuple-element(b), index=0\n  d = (f32[3,2], s32[3,2]) custom-call(c), "
+      "custom_call_target=\"TopK\"\n  ROOT e = f32[3,2] get-tuple-element(d), index=0\n}\n";
+  hsc_module *module = NULL;
+  hsc_lowered_calls lowered = {0};
+  EXPECT_OK(hsc_hlo_text_parse(hsc_view_of(text), NULL, &module));
+  EXPECT_OK(hsc_lower_custom_calls(module, &lowered));
+  assert_int_equal(lowered.lowered, 0);
+  assert_int_equal(lowered.unknown.size, 0);
+  hsc_lowered_calls_deinit(&lowered);
+  hsc_module_destroy(module);
+}
+
 // relu6(conv(a, k) + 0.5 side + bias) and gelu(dot) against the plain ops' numbers by the C
 // library.
 static void epilogues_have_their_numbers(void **state) {
@@ -313,6 +330,7 @@ int main(void) {
       cmocka_unit_test(gradients_of_inputs_are_those_of_the_definition),
       cmocka_unit_test(gradients_of_filters_are_those_of_the_definition),
       cmocka_unit_test(what_has_no_known_meaning_is_named),
+      cmocka_unit_test(what_the_evaluator_knows_is_not_unknown),
       cmocka_unit_test(epilogues_have_their_numbers),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

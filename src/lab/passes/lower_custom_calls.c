@@ -3,6 +3,7 @@
 // A lowering appends HLO text that computes the call's result; workspaces become zeros.
 #include "base/text/text.h"
 #include "base/text/view_find.h"
+#include "hlo/ir/custom.h"
 #include "lab/passes/lower_custom_calls.h"
 
 #include <jansson.h>
@@ -691,7 +692,7 @@ hsc_status *hsc_lower_custom_calls(const hsc_module *module, hsc_lowered_calls *
     } else if (instr && rewrite_mixed(instr, (hsc_view){line, size}, &out->text)) {
       // said in full
     } else {
-      if (custom && instr->attr.custom.target)
+      if (custom && instr->attr.custom.target && !hsc_custom_is_known(instr->attr.custom.target))
         add_unknown(&out->unknown, instr->attr.custom.target);
       hsc_bytes_append(&out->text, line, size);
       hsc_bytes_append_char(&out->text, '\n');

@@ -17,7 +17,9 @@
 typedef struct hsc_lowered_calls {
   hsc_bytes text;     // HLO text without what was lowered
   int lowered;        // custom calls that were rewritten
-  hsc_bytes unknown;  // targets that stay, separated by commas; empty = none
+  // targets that stay and that the evaluator and our device do not know either (hlo/ir/custom.h),
+  // separated by commas; empty = none
+  hsc_bytes unknown;
 } hsc_lowered_calls;
 // Errors: RESOURCE_EXHAUSTED.
 HSC_MUST_USE hsc_status *hsc_lower_custom_calls(const hsc_module *module, hsc_lowered_calls *out);
