@@ -213,9 +213,9 @@ static bool is_of_handler(const char *line, size_t length) {
                                       "signalhandler.cc:",
                                       "*** SIG",
                                       "*** Aborted at",
-                                      "*** Check failure stack trace",
                                       "PC: @",
-                                      "Raising signal"};
+                                      "Raising signal",
+                                      "*** Check failure stack trace"};
   const char *text = line + strspn(line, " \t");
   if (text + 4 < line + length && !strncmp(text, "@ ", 2))
     return true;  // of a stack
@@ -223,6 +223,12 @@ static bool is_of_handler(const char *line, size_t length) {
     if (memmem(line, length, marks[i], strlen(marks[i])))
       return true;
   return false;
+}
+
+// The line with which a handler begins to speak: what comes after it is its own, whatever files the
+// lines name (hooks for core files, clients of crash collectors), up to the end.
+static bool opens_handler(const char *line, size_t length) {
+  return memmem(line, length, "*** SIG", 7) || memmem(line, length, "*** Aborted at", 14);
 }
 
 // What of stderr says why: a fatal line, another one that looks like it; else, of a worker that
@@ -244,6 +250,10 @@ static char *pick_last_words(const char *text, bool by_itself) {
   for (const char *line = text; *line;) {
     size_t length = strcspn(line, "\n");
     bool handler = is_of_handler(line, length);
+    if (opens_handler(line, length)) {
+      last = "";  // it died where it said nothing of it: what was said before is of something else
+      break;
+    }
     if (strspn(line, " \t\r") < length && !handler)
       last = line;
     if (!handler && read_fatal(line, length, &words))

@@ -92,6 +92,12 @@ static void a_dying_compiler_is_a_result(void **state) {
   assert_int_equal(c.exit.signal, 6);
   assert_non_null(strstr(c.last_words, "Check failed: told to abort in Compile (fake_plugin.c:1)"));
   hsc_compiled_deinit(&c);
+  // A handler of signals says that it dies, in whatever words, and never why.
+  c = compile_on(fake_device("handler=Compile"), &(hsc_compile_request){.program = program});
+  assert_int_equal(c.exit.signal, 6);
+  assert_string_equal(c.last_words, "");
+  assert_null(strstr(hsc_status_message(c.status), ".cc:"));
+  hsc_compiled_deinit(&c);
   c = compile_on(fake_device("hang=Compile"),
                  &(hsc_compile_request){.program = program, .limit_ns = 500000000});
   assert_int_equal(c.outcome, HSC_OUTCOME_TIMEOUT);
