@@ -235,9 +235,15 @@ static hsc_status *print_result(hsc_cli *cli, json_t *result, bool changed_only)
   json_object_foreach (outcomes, name, count)
     hsc_bytes_printf(&counts, "%s%lld %s", counts.size ? ", " : "",
                      (long long)json_integer_value(count), name);
-  hsc_table_note(table, "%lld switched off: %s",
-                 (long long)json_integer_value(hsc_json_path(result, "totals", "variants", NULL)),
-                 hsc_bytes_text(&counts));
+  int64_t made = json_integer_value(hsc_json_path(result, "totals", "variants", NULL));
+  int64_t planned = json_integer_value(hsc_json_path(result, "totals", "planned", NULL));
+  hsc_bytes of = {0};
+  if (planned > made)
+    hsc_bytes_printf(&of, " of %lld", (long long)planned);
+  hsc_table_note(table, "%lld%s switched off%s%s", (long long)made,
+                 of.size ? hsc_bytes_text(&of) : "", counts.size ? ": " : "",
+                 counts.size ? hsc_bytes_text(&counts) : "");
+  hsc_bytes_deinit(&of);
   hsc_bytes_deinit(&counts);
   note_numbers(table, result);
   if (timed)

@@ -175,9 +175,17 @@ static void judge_one(hsc_effect *e,
   for (size_t k = 0; k < m; k++)
     e->placebos_beaten += fabs(e->log_effect) > fabs(placebos[k].log_effect);
   bool inside = measured && log(e->ratio.low) > -reach && log(e->ratio.high) < reach;
-  bool excludes_one = e->ratio.low > 1 || e->ratio.high < 1;
-  bool found =
-      measured && e->q_value <= o->false_share && excludes_one && (size_t)e->placebos_beaten == m;
+  // What the same program showed is what chance does on this machine now: an effect whose interval
+  // reaches it may be chance too.
+  double largest = 1;
+  double smallest = 1;
+  for (size_t k = 0; k < m; k++) {
+    largest = fmax(largest, exp(placebos[k].log_effect));
+    smallest = fmin(smallest, exp(placebos[k].log_effect));
+  }
+  bool excludes_chance = e->ratio.low > largest || e->ratio.high < smallest;
+  bool found = measured && e->q_value <= o->false_share && excludes_chance &&
+               (size_t)e->placebos_beaten == m;
   if (inside)
     e->verdict = HSC_VERDICT_SAME;
   else if (!found)

@@ -69,8 +69,8 @@ typedef struct hsc_judge_options {
 // p of each effect: |log effect| over its standard error, which is at least the one that the
 // placebos show (root mean square of their processes' effects over sqrt P: the empirical null),
 // against Student's t. Then q over all of them. same: the interval lies inside the margin. faster,
-// slower: q is at most false_share, the interval excludes 1, and the effect is larger than every
-// placebo's. Else: cannot tell. A highlight needs "slower".
+// slower: q is at most false_share, the interval excludes 1 and every placebo's effect, and the
+// effect is larger in size than each of them. Else: cannot tell. A highlight needs "slower".
 void hsc_stats_judge(hsc_effect *effects,
                      size_t n,
                      const hsc_effect *placebos,

@@ -221,6 +221,34 @@ static void test_no_noise(void **state) {
   assert_int_equal(placebo.verdict, HSC_VERDICT_SAME);
 }
 
+// Processes in which the variant takes `level` times as long, give or take 12 %.
+static void noisy(double *v, double *b, double level) {
+  static const double of[PROCESSES] = {-0.12, -0.06, -0.02, 0.02, 0.06, 0.12};
+  for (int i = 0; i < N; i++) {
+    b[i] = 1;
+    v[i] = level * exp(of[i / BLOCKS]);
+  }
+}
+
+// A placebo is the same program: where one is as far off as the low end of an effect's interval,
+// that effect may be chance too, whatever its interval says of 1.
+static void test_what_a_placebo_reaches_is_no_finding(void **state) {
+  double v[N], w[N], b[N];
+  hsc_effect e, placebo;
+  noisy(v, b, 1.15);
+  noisy(w, b, 1.10);
+  EXPECT_OK(hsc_stats_paired_effect(&(hsc_paired){v, b, sizes, PROCESSES}, NULL, &e));
+  EXPECT_OK(hsc_stats_paired_effect(&(hsc_paired){w, b, sizes, PROCESSES}, NULL, &placebo));
+  assert_true(e.ratio.low > 1.01 && e.ratio.low < placebo.ratio.estimate);
+  placebo.process_square_sum = 0;  // so that q alone would find it
+  hsc_stats_judge(&e, 1, &placebo, 1, NULL);
+  assert_true(e.q_value <= 0.05 && e.placebos_beaten == 1);
+  assert_int_equal(e.verdict, HSC_VERDICT_CANNOT_TELL);
+  placebo.log_effect = 0;
+  hsc_stats_judge(&e, 1, &placebo, 1, NULL);
+  assert_int_equal(e.verdict, HSC_VERDICT_SLOWER);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(test_identical_variants_are_the_same),
                                      cmocka_unit_test(test_a_slowdown_of_three_percent_is_found),
@@ -228,6 +256,7 @@ int main(void) {
                                      cmocka_unit_test(test_intervals_cover_the_truth),
                                      cmocka_unit_test(test_benjamini_hochberg),
                                      cmocka_unit_test(test_bad_input),
-                                     cmocka_unit_test(test_no_noise)};
+                                     cmocka_unit_test(test_no_noise),
+                                     cmocka_unit_test(test_what_a_placebo_reaches_is_no_finding)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

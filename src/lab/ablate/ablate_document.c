@@ -167,11 +167,13 @@ hsc_status *hsc__ablate_document(ablate_run *run, json_t **out_result) {
   json_t *counts = json_object();
   json_t *numbers = NULL;
   double compile_s = 0;
+  int planned = 0;
   // with --no-timing nothing was to be run
   hsc_status *status = o->timing ? hsc__ablate_numbers_json(run, &numbers) : NULL;
   for (int i = 0; i < run->variant_count; i++) {
     const ablate_variant *v = &run->variants[i];
     compile_s += v->answer ? v->compile_s : 0;
+    planned += v->kind == VARIANT_PASS || v->kind == VARIANT_PIPELINE;
     if (v->kind == VARIANT_BASELINE || v->kind == VARIANT_PAIR ||
         (run->interrupted && !v->answer && !v->message))
       continue;
@@ -204,10 +206,11 @@ hsc_status *hsc__ablate_document(ablate_run *run, json_t **out_result) {
   json_object_set_new(result, "rounding", hsc_rounding_json(run->rounding));
   json_object_set_new(result, "timing", run->timing ? json_incref(run->timing) : json_null());
   json_object_set_new(result, "pairs", o->pairs ? pairs_json(run) : json_null());
-  json_object_set_new(result, "totals",
-                      json_pack("{s:i, s:o, s:f, s:f}", "variants", (int)json_array_size(variants),
-                                "outcomes", counts, "compile_seconds", compile_s, "wall_seconds",
-                                hsc__ablate_wall_seconds(run)));
+  json_object_set_new(
+      result, "totals",
+      json_pack("{s:i, s:i, s:o, s:f, s:f}", "variants", (int)json_array_size(variants), "planned",
+                planned, "outcomes", counts, "compile_seconds", compile_s, "wall_seconds",
+                hsc__ablate_wall_seconds(run)));
   if (status)
     json_decref(result);
   else

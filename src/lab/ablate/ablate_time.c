@@ -376,8 +376,10 @@ hsc_status *hsc__ablate_time(ablate_run *run) {
       break;
     }
     if (o->progress)
-      o->progress(o->user, process, t.process_least,
-                  process ? spent / process * (t.process_least - process) : -1, "timing");
+      o->progress(
+          o->user, process, process < t.process_least ? t.process_least : process + 1,
+          process && process < t.process_least ? spent / process * (t.process_least - process) : -1,
+          "timing");
     bool any = false;
     for (int g = 0; g < t.group_count && !hsc__ablate_stopped(run); g++) {
       bool done = false;
