@@ -221,12 +221,16 @@ static json_t *outputs_of(json_t *devices) {
 // What low and high are of.
 static void note_interval(hsc_table *table, json_t *devices) {
   size_t processes = 0;
+  bool any = false;
   json_t *device;
   size_t i;
   json_array_foreach (devices, i, device) {
     size_t own = json_array_size(hsc_json_path(device, "run", "process_sizes", NULL));
     processes = own > processes ? own : processes;
+    any |= isfinite(at(device, "run", "low"));
   }
+  if (processes == 1 && !any)
+    return;
   if (processes == 1)
     hsc_table_note(table,
                    "low and high: 95 %% interval of this process's median, by bootstrap of blocks; "
@@ -263,15 +267,19 @@ static void note_sampling(hsc_table *table, json_t *devices, bool all) {
           table,
           "%s: the compile is under half of all time from %.0f runs on, under a tenth from %.0f",
           name, half, tenth);
+    bool several = json_array_size(hsc_json_path(device, "run", "process_sizes", NULL)) > 1;
+    const char *there = several ? " in that process" : "";
     long long outliers = json_integer_value(json_object_get(row, "outlier_count"));
     if (outliers && all)
       hsc_table_note(table,
-                     "%s: %lld of %lld runs are outliers, %lld of them with a cause "
-                     "(--format=json); they are in the numbers",
+                     "%s: %lld of %lld runs%s are outliers, %lld of them with a cause "
+                     "(--format=json); they are in %s",
                      name, outliers, (long long)json_integer_value(json_object_get(row, "count")),
-                     (long long)json_integer_value(json_object_get(row, "outliers_with_cause")));
+                     there,
+                     (long long)json_integer_value(json_object_get(row, "outliers_with_cause")),
+                     several ? "its numbers" : "the numbers");
     if (class_text && strcmp(class_text, "flat") && strcmp(class_text, "too short"))
-      hsc_table_note(table, "%s: %s", name, class_text);
+      hsc_table_note(table, "%s: %s%s", name, class_text, there);
     if (json_array_size(json_object_get(row, "modes")) < 2)
       continue;
     hsc_bytes modes = {0};
@@ -282,9 +290,26 @@ static void note_sampling(hsc_table *table, json_t *devices, bool all) {
       hsc_bytes_printf(&modes, "%s%s (%.0f %%)", k ? ", " : "", median,
                        100 * at(mode, "share", NULL));
     }
-    hsc_table_note(table, "%s: %zu modes, so no single number tells it: %s", name,
-                   json_array_size(json_object_get(row, "modes")), hsc_bytes_text(&modes));
+    hsc_table_note(table, "%s: %zu modes%s, so no single number tells it: %s", name,
+                   json_array_size(json_object_get(row, "modes")), there, hsc_bytes_text(&modes));
     hsc_bytes_deinit(&modes);
+  }
+}
+
+// Why devices that compiled the program did not run it, each reason once.
+static void note_cannot_run(hsc_table *table, json_t *devices) {
+  static const char said_in_the_row[] = "cannot run here: ";
+  const char *before = "";
+  json_t *device;
+  size_t i;
+  json_array_foreach (devices, i, device) {
+    const char *why = json_string_value(json_object_get(device, "cannot_run"));
+    if (!why || !strcmp(why, before))
+      continue;
+    before = why;
+    if (hsc_starts_with(why, said_in_the_row))
+      why += strlen(said_in_the_row);
+    hsc_table_note(table, "cannot run here: %s", why);
   }
 }
 
@@ -432,11 +457,7 @@ static hsc_status *print_devices(hsc_cli *cli, json_t *result, bool all) {
   for (size_t k = 0; k < HSC_COUNT_OF(counts); k++)
     if (!few || strcmp(counts[k][2], "count"))
       add_number(table, counts[k][0], counts[k][2], devices, counts[k][1], NULL, unicode);
-  bool ahead = false;
-  json_array_foreach (devices, i, device)
-    ahead |= json_object_get(device, "cannot_run") != NULL;
-  if (ahead)
-    hsc_table_note(table, "cannot run here: no device; these compilers work ahead of time");
+  note_cannot_run(table, devices);
   if (all)
     note_counts(table, devices);
   note_counts_differ(table, devices);
@@ -596,13 +617,7 @@ static void print_headline(hsc_cli *cli, json_t *result) {
     const char *status = json_string_value(json_object_get(device, "status"));
     double median = at(device, "run", "median");
     char text[3][32];
-    double first = 0;
-    const char *phase;
-    json_t *seconds;
-    json_object_foreach (json_object_get(device, "phases"), phase, seconds) {
-      if (json_is_number(seconds))
-        first += json_number_value(seconds);
-    }
+    double first = hsc_json_number(json_object_get(device, "first_result"));
     bool said = hsc_run_shards_headline(cli, device);
     if (said && !(median > 0))
       continue;

@@ -45,7 +45,7 @@ void hsc_sampling_init(hsc_sampling *s, const hsc_sampling_options *options, dou
       s->pilot_lower = (size_t)fmax(0, fit);
   }
   if (s->pilot_lower < 2 || s->pilot_upper < 2) {
-    s->no_pilot = "one alone takes too much of the time budget";
+    s->no_pilot = "the first one took too much of the time budget";
     s->chosen_lower = 1;
     s->pilot_lower = s->pilot_upper = 0;
   }
@@ -109,7 +109,7 @@ static hsc_status *choose(hsc_sampling *s) {
   s->once_s = mean;
   if (!usable) {
     s->no_pilot =
-        per < 2 ? "one alone takes too much of the time budget" : "its samples cannot be used";
+        per < 2 ? "the first one took too much of the time budget" : "its samples cannot be used";
     s->chosen_lower = s->pilot_lower;
     return NULL;
   }
@@ -134,12 +134,38 @@ static hsc_status *choose(hsc_sampling *s) {
   return NULL;
 }
 
+// Of the median, by bootstrap over the upper level, over samples where there is one of it.
+static hsc_status *interval_of(const hsc_sampling *s,
+                               size_t resamples,
+                               uint64_t seed,
+                               hsc_interval *out) {
+  hsc_interval_options o = {.seed = seed, .resample_count = resamples, .widen_small = true};
+  if (!strcmp(s->options.upper, "process") && s->upper_count < HSC_LEAST_PROCESSES) {
+    out->estimate = hsc_stats_median(s->samples, s->count);
+    return NULL;
+  }
+  if (s->upper_count > 1)
+    return hsc_stats_bootstrap_blocks(hsc_stats_median, s->samples, s->sizes, s->upper_count, &o,
+                                      out);
+  return hsc_stats_bootstrap(hsc_stats_median, s->samples, s->count, &o, out);
+}
+
 // The budget is spent: are there as many as are made whatever it says?
 static bool enough_anyway(const hsc_sampling *s) {
   if (s->upper_count < LEAST_UPPER_ANYWAY || s->upper_count >= HSC_LEAST_FOR_INTERVAL)
     return s->upper_count >= LEAST_UPPER_ANYWAY;
   double each_s = s->spent_s / (double)s->upper_count;
   return each_s * HSC_LEAST_FOR_INTERVAL > ENOUGH_ANYWAY_S;
+}
+
+// The medians of the upper level lie close together; does the interval that will be printed? It is
+// of all samples, and of a series with two modes it can be much wider.
+static bool reached_width(const hsc_sampling *s) {
+  hsc_interval i = {NAN, NAN, NAN};
+  hsc_status *status = interval_of(s, 200, 0, &i);
+  bool unknown = status || isnan(i.low);
+  hsc_status_free(status);
+  return unknown || (i.high - i.low) / 2 <= s->options.half_width * fabs(i.estimate);
 }
 
 hsc_status *hsc_sampling_add(hsc_sampling *s, const double *x, size_t n, double spent_s) {
@@ -162,6 +188,8 @@ hsc_status *hsc_sampling_add(hsc_sampling *s, const double *x, size_t n, double 
                        .least = o->least_upper,
                        .most = o->most_upper};
   hsc_stop stop = hsc_stats_stop(&rule, s->medians, s->upper_count, s->spent_s);
+  if (stop == HSC_STOP_WIDTH && !reached_width(s))
+    stop = o->budget_s > 0 && s->spent_s >= o->budget_s ? HSC_STOP_BUDGET : HSC_STOP_GO_ON;
   if (stop == HSC_STOP_GO_ON || (stop == HSC_STOP_BUDGET && !enough_anyway(s)))
     return NULL;
   s->stop = stop;
@@ -182,7 +210,6 @@ void hsc_sampling_end(hsc_sampling *s, const char *why) {
 }
 
 hsc_status *hsc_sampling_finish(hsc_sampling *s, uint64_t seed) {
-  hsc_interval_options o = {.seed = seed, .resample_count = 1000, .widen_small = true};
   if (!s->ended)
     hsc_sampling_end(s, "nothing more was asked for");
   s->interval = (hsc_interval){NAN, NAN, NAN};
@@ -190,13 +217,7 @@ hsc_status *hsc_sampling_finish(hsc_sampling *s, uint64_t seed) {
   s->more = 0;
   if (s->count == 0)
     return NULL;
-  if (!strcmp(s->options.upper, "process") && s->upper_count < HSC_LEAST_PROCESSES)
-    s->interval.estimate = hsc_stats_median(s->samples, s->count);
-  else if (s->upper_count > 1)
-    HSC_TRY(hsc_stats_bootstrap_blocks(hsc_stats_median, s->samples, s->sizes, s->upper_count, &o,
-                                       &s->interval));
-  else
-    HSC_TRY(hsc_stats_bootstrap(hsc_stats_median, s->samples, s->count, &o, &s->interval));
+  HSC_TRY(interval_of(s, 1000, seed, &s->interval));
   double wanted = s->options.half_width;
   s->half_width = (s->interval.high - s->interval.low) / 2 / fabs(s->interval.estimate);
   // Widths shrink by the square root of the number only where they are known themselves: one as
@@ -205,5 +226,8 @@ hsc_status *hsc_sampling_finish(hsc_sampling *s, uint64_t seed) {
     s->more = NAN;
   else if (wanted > 0 && s->half_width > wanted)
     s->more = ceil((double)s->count * (pow(s->half_width / wanted, 2) - 1));
+  // by a hair, of another draw of the bootstrap: what ended it was not this interval
+  if (s->stop == HSC_STOP_WIDTH && s->more > 0)
+    s->ended_by = "the medians lie close enough together";
   return NULL;
 }

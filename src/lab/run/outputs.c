@@ -66,8 +66,8 @@ hsc_status *hsc_compare_outputs(
   json_t *b = right;
   size_t count = json_array_size(a);
   if (count != json_array_size(b))
-    return HSC_ERR(INVALID_ARGUMENT, "%s has %zu outputs and %s %zu", left_name, count, right_name,
-                   json_array_size(b));
+    return HSC_ERR(INVALID_ARGUMENT, "%s has %zu output%s and %s %zu", left_name, count,
+                   count == 1 ? "" : "s", right_name, json_array_size(b));
   for (size_t i = 0; i < count; i++) {
     hsc_arena *arena = NULL;
     hsc_literal *x = NULL;

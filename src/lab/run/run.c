@@ -340,6 +340,19 @@ static json_t *process_sizes(const hsc__device_run *device) {
   return sizes;
 }
 
+// How many runs, and what ended them. Of several processes none chose for itself: the one before
+// them did, and what its sentence says is of it alone.
+static json_t *sampling_json(const hsc__device_run *device) {
+  json_t *out = hsc_sampling_json(&device->timed.sampling);
+  const char *text = json_string_value(json_object_get(out, "text"));
+  if (device->process_count > 1 && text)
+    json_object_set_new(out, "text",
+                        json_sprintf("a process before the %zu that were measured chose how many "
+                                     "runs each makes: %s (in that process)",
+                                     device->process_count, text));
+  return out;
+}
+
 // All samples, process after process; their statistics in words are those of the first one.
 static json_t *samples_json(const hsc_run_options *o, hsc__device_run *device) {
   const hsc_sampling *timed = &device->timed.sampling;
@@ -378,7 +391,7 @@ static json_t *samples_json(const hsc_run_options *o, hsc__device_run *device) {
                       statistics ? json_incref(json_object_get(statistics, "class"))
                                  : json_string(hsc_series_class_text(HSC_SERIES_TOO_SHORT)));
   if (n && device->series)
-    json_object_set_new(run, "sampling", hsc_sampling_json(timed));
+    json_object_set_new(run, "sampling", sampling_json(device));
   if (statistics)
     json_object_set_new(run, "statistics", statistics);
   return run;
@@ -386,10 +399,12 @@ static json_t *samples_json(const hsc_run_options *o, hsc__device_run *device) {
 
 // From how many runs on the compile is less than half, and less than a tenth, of compiling once and
 // running so often. Of a compile that was made.
-static json_t *dominance_json(const hsc__device_run *device, json_t *phases) {
+static json_t *dominance_json(json_t *phases, json_t *times) {
   double compile = hsc_json_number(json_object_get(phases, "compile"));
   hsc_interval once = {compile, compile, compile};
-  hsc_interval run = device->timed.sampling.interval;  // of this process, as the compile's time
+  hsc_interval run = {hsc_json_number(json_object_get(times, "median")),
+                      hsc_json_number(json_object_get(times, "low")),
+                      hsc_json_number(json_object_get(times, "high"))};
   if (!(compile > 0) || !(run.estimate > 0))
     return json_null();
   json_t *out = json_object();
@@ -422,6 +437,21 @@ static void add_counts(const hsc__device_run *device, json_t *out) {
   json_object_set_new(out, "cost_from", json_string("counted while it ran"));
 }
 
+// From the start of the process to the outputs on the host. The parts of phases_json that are in
+// others (first_execute and first_sync are first_run) count once; the evaluator has no phases: its
+// one run is the first. NaN without a first run.
+static double first_result_s(json_t *phases, json_t *run) {
+  const char *phase;
+  json_t *seconds;
+  double sum = 0;
+  json_object_foreach (phases, phase, seconds)
+    if (strcmp(phase, "first_execute") && strcmp(phase, "first_sync"))
+      sum += json_number_value(seconds);
+  if (!json_object_get(phases, "first_run"))
+    sum += hsc_json_number(json_array_get(json_object_get(run, "samples"), 0));
+  return sum;
+}
+
 static json_t *device_json(const hsc_run_options *o, hsc__device_run *device) {
   static const char *const facts[] = {"platform", "platform_version", "pjrt_version"};
   static const char *const known[] = {
@@ -442,7 +472,7 @@ static json_t *device_json(const hsc_run_options *o, hsc__device_run *device) {
     json_object_set_new(out, "notes", json_string(hsc_status_notes(device->status)));
   if (device->is_whole)
     json_object_set_new(out, "whole_of", json_integer(device->wanted));
-  if (device->spec && device->spec->topology)
+  if (device->compiles_only && device->outcome == HSC_OUTCOME_OK)
     json_object_set_new(out, "cannot_run",
                         json_string("cannot run here: no device, compiled ahead of time"));
   for (size_t i = 0; i < HSC_COUNT_OF(facts); i++)
@@ -451,10 +481,12 @@ static json_t *device_json(const hsc_run_options *o, hsc__device_run *device) {
   json_t *come_by = json_object_get(first ? first : device->describe, "compile");
   if (come_by)
     json_object_set(out, "compile", come_by);
-  json_object_set_new(out, "phases", phases_json(device));
-  json_object_set_new(out, "run", samples_json(o, device));
-  json_object_set_new(out, "compile_dominates_until",
-                      dominance_json(device, json_object_get(out, "phases")));
+  json_t *phases = phases_json(device);
+  json_t *run = samples_json(o, device);
+  json_object_set_new(out, "phases", phases);
+  json_object_set_new(out, "first_result", hsc_json_real(first_result_s(phases, run)));
+  json_object_set_new(out, "run", run);
+  json_object_set_new(out, "compile_dominates_until", dominance_json(phases, run));
   for (size_t i = 0; i < HSC_COUNT_OF(known); i++) {
     json_t *value = json_object_get(device->describe, known[i]);
     json_object_set_new(out, known[i], value ? json_incref(value) : json_null());
