@@ -169,14 +169,15 @@ static PJRT_Error *before(hsc_pjrt_function function, size_t struct_size, size_t
   if (setting_for("slow", name, rest))
     usleep((unsigned)(atoi(rest) * 1000));
   if (setting_for("handler", name, NULL)) {
-    fputs("E1123 01:37:28.749549 1 setup.cc:860] INVALID_ARGUMENT: no such host\n"
-          "*** SIGABRT received by PID 1 (TID 1) on cpu 1, si_code=-6; stack trace: ***\n"
-          "PC: @     0x7f15ec82eeec  (unknown)  (unknown)\n"
-          "    @     0x7f15ea477677       1888  FailureSignalHandler()\n"
-          "E1123 01:37:29.268496 1 crash_client.cc:261] RAW: will retry for up to 30 sec.\n"
-          "E1123 01:37:29.269237 1 coredump_hook.cc:466] RAW: Dumping core locally.\n"
-          "E1123 01:37:30.174942 1 process_state.cc:796] RAW: Raising signal 6\n",
-          stderr);
+    fputs(
+        "E1123 01:37:28.749549 1 setup.cc:860] INVALID_ARGUMENT: no such host\n"
+        "*** SIGABRT received by PID 1 (TID 1) on cpu 1, si_code=-6; stack trace: ***\n"
+        "PC: @     0x7f15ec82eeec  (unknown)  (unknown)\n"
+        "    @     0x7f15ea477677       1888  FailureSignalHandler()\n"
+        "E1123 01:37:29.268496 1 crash_client.cc:261] RAW: will retry for up to 30 sec.\n"
+        "E1123 01:37:29.269237 1 coredump_hook.cc:466] RAW: Dumping core locally.\n"
+        "E1123 01:37:30.174942 1 process_state.cc:796] RAW: Raising signal 6\n",
+        stderr);
     abort();
   }
   if (setting_for("abort", name, NULL)) {

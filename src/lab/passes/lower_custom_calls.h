@@ -15,8 +15,8 @@
 #include "hlo/ir/hlo.h"
 
 typedef struct hsc_lowered_calls {
-  hsc_bytes text;     // HLO text without what was lowered
-  int lowered;        // custom calls that were rewritten
+  hsc_bytes text;  // HLO text without what was lowered
+  int lowered;     // custom calls that were rewritten
   // targets that stay and that the evaluator and our device do not know either (hlo/ir/custom.h),
   // separated by commas; empty = none
   hsc_bytes unknown;
