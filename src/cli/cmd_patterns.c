@@ -150,8 +150,8 @@ static void show_progress(
     return;
   if (cli->talk_is_terminal)
     hsc_cli_progress_of(cli, done, total, text);
-  else
-    hsc_cli_progress(cli, "%3lld %%  %s", (long long)(total ? 100 * done / total : 0), text);
+  else  // what is measured now is not done
+    hsc_cli_progress(cli, "%3lld %%  %s", (long long)(total ? 100 * (done - 1) / total : 0), text);
 }
 
 static hsc_status *print_result(hsc_cli *cli, json_t *result, bool all) {

@@ -106,12 +106,32 @@ static void check_model(json_t *result, const char *key) {
   double wait = hsc_json_number(hsc_json_path(model, "sync_split", "waiting_for_execution", NULL));
   double call = hsc_json_number(hsc_json_path(model, "sync_split", "overhead", NULL));
   assert_true(wait >= 0 && call >= 0 && fabs(wait + call - total) < 1e-12);
+  assert_true(wait == 0 || wait >= 1e-10);  // no clock tells less
+}
+
+static double evidence(json_t *result, const char *question, const char *key) {
+  json_t *row;
+  size_t i;
+  json_array_foreach (json_object_get(result, "questions"), i, row)
+    if (!strcmp(text_at(row, "id", NULL, NULL), question))
+      return hsc_json_number(hsc_json_path(row, "evidence", key, NULL));
+  return NAN;
+}
+
+// What the answers say does not contradict itself: parts of a whole are no more than it, and what
+// is called the heaviest is slower by its verdict.
+static void check_answers(json_t *result) {
+  double compile = evidence(result, "first_trial", "compile_share");
+  double transfer = evidence(result, "first_trial", "transfer_share");
+  assert_true(compile >= 0 && transfer >= 0 && compile <= 1 && transfer <= 1);
+  assert_true(!(evidence(result, "vmap", "heaviest_on") > evidence(result, "vmap", "slower")));
 }
 
 static void a_sweep_has_every_key(void **state) {
   hsc_store *store = open_store("keys");
   watch w = {0};
   json_t *result = sweep(store, "", &w, false);
+  check_answers(result);
   static const char *const top[] = {"configuration",
                                     "environment",
                                     "device",

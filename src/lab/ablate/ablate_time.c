@@ -353,7 +353,7 @@ hsc_status *hsc__ablate_time(ablate_run *run) {
       t.total[k][i] = t.base[k][i] = NAN;
   }
   int64_t start = hsc_now_ns() - (int64_t)(t.spent_s * 1e9);
-  const char *ended = "every effect was reported";
+  const char *ended = "as many processes as are measured at most";
   // At least the number of processes that was asked for; more while something cannot be determined,
   // up to four times as many, while the budget lasts.
   for (int process = 0; process < MOST_PROCESSES; process++) {
@@ -365,8 +365,10 @@ hsc_status *hsc__ablate_time(ablate_run *run) {
       ended = "the time budget";
       break;
     }
-    if (process >= t.process_least && open == 0)
+    if (process >= t.process_least && open == 0) {
+      ended = "every effect can be told";
       break;
+    }
     if (process >= t.process_least && all_narrow(run, o->half_width)) {
       ended = "every interval is narrow enough";
       break;

@@ -121,6 +121,8 @@ hsc_status *hsc__patterns_task(patterns_run *run,
   hsc_status *status = NULL;
   *out_body = NULL;
   run->task_count++;
+  if (run->task_count > run->task_total)  // more trials than could be known
+    run->task_total = run->task_count;
   if (is_over(run) || (config && config->outcome))
     goto done;
   if (!request)

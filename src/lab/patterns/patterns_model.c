@@ -167,9 +167,13 @@ static json_t *sync_split(const pattern_config *config, double idle_s, double ru
   if (isnan(wait) || isnan(idle_s))
     return json_null();
   double overhead = fmin(wait, idle_s * config->pattern->syncs);
+  double waiting = wait - overhead;
+  if (waiting < 1e-10) {  // under what any clock tells: what subtracting leaves of equal numbers
+    overhead = wait;
+    waiting = 0;
+  }
   return json_pack("{s:i, s:f, s:f, s:f, s:o}", "syncs", config->pattern->syncs, "total", wait,
-                   "waiting_for_execution", fmax(0, wait - idle_s * config->pattern->syncs),
-                   "overhead", overhead, "overhead_share_of_run",
+                   "waiting_for_execution", waiting, "overhead", overhead, "overhead_share_of_run",
                    run_s > 0 ? hsc_json_real(overhead / run_s) : json_null());
 }
 

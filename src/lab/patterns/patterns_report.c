@@ -595,7 +595,10 @@ static hsc_status *write_all(const json_t *result, const hsc_text_style *style, 
   if (!style)
     hsc_bytes_append_text(out, "# Where the time goes\n\n");
   if (strcmp(text_of(result, "status"), "interrupted") == 0)
-    paragraph(&r, "Interrupted: what follows is what was measured until then.", 0);
+    paragraph(&r,
+              "Not finished: what follows is what was measured until the interrupt or the end of "
+              "the time budget.",
+              0);
   write_machine(&r);
   write_device(&r);
   write_patterns(&r);

@@ -258,7 +258,9 @@ hsc_status *hsc_patterns_text_short(const json_t *result,
   size_t failed = json_array_size(failures);
   const char *how = json_string_value(json_object_get(result, "status"));
   if (how && strcmp(how, "interrupted") == 0)
-    hsc_bytes_append_text(out, "Interrupted: what follows is what was measured until then.\n");
+    hsc_bytes_append_text(out,
+                          "Not finished: what follows is what was measured until the interrupt or "
+                          "the end of the time budget.\n");
   if (failed)
     write_failures(failures, failed, style, out);
   write_headline(json_object_get(result, "patterns"), style, out);
