@@ -59,17 +59,40 @@ static double effect_of(const double *ratio,
   return sum / (double)processes;
 }
 
-// The processes' medians are drawn.
+// How much further an interval of a mean reaches on the side of the longer tail, for few units:
+// Student's t holds the mean of six log-normal ones (sigma 0.5) 91 times in 100, and this 94 times;
+// of normal ones it holds 96 (tests/statistics/self_test.c). The factor is of our simulations; that
+// the error goes with skewness over sqrt(n) is Johnson's (JASA 1978).
+static void stretch(const double *x, size_t n, double *low_reach, double *high_reach) {
+  double mean = hsc_stats_mean(x, n);
+  double second = 0;
+  double third = 0;
+  for (size_t i = 0; i < n; i++) {
+    double d = x[i] - mean;
+    second += d * d;
+    third += d * d * d;
+  }
+  if (!(second > 0))
+    return;
+  double skewness = third / (double)n / pow(second / (double)n, 1.5);
+  double factor = 1 + 1.5 * fabs(skewness) / sqrt((double)n);
+  if (skewness > 0)
+    *high_reach *= factor;
+  else
+    *low_reach *= factor;
+}
+
+// The processes' medians are drawn; they stay in `unit`, [process_count].
 static hsc_status *bootstrap_error(const blocks *b,
                                    const hsc_interval_options *options,
+                                   double *unit,
                                    double *out_error) {
   uint32_t resamples = options->resample_count ? options->resample_count : DEFAULT_RESAMPLES;
   size_t units = b->process_count;
-  double *unit = hsc_alloc(units * sizeof(double));
   double *drawn = hsc_alloc(units * sizeof(double));
   double *effects = hsc_alloc(resamples * sizeof(double));
   hsc_random random;
-  hsc_status *status = unit && drawn && effects ? NULL : hsc_status_out_of_memory();
+  hsc_status *status = drawn && effects ? NULL : hsc_status_out_of_memory();
   hsc_random_init(&random, options->seed);
   for (size_t p = 0, at = 0; p < units && !status; at += b->sizes[p], p++)
     unit[p] = hsc_stats_median(b->ratio + at, b->sizes[p]);
@@ -80,7 +103,6 @@ static hsc_status *bootstrap_error(const blocks *b,
   }
   if (!status)
     *out_error = hsc_stats_sd(effects, resamples) * sqrt((double)units / (double)(units - 1));
-  hsc_free(unit);
   hsc_free(drawn);
   hsc_free(effects);
   return status;
@@ -91,6 +113,7 @@ hsc_status *hsc_stats_paired_effect(const hsc_paired *paired,
                                     hsc_effect *out_effect) {
   static const hsc_interval_options defaults = {0};
   blocks b = {0};
+  double *unit = NULL;
   double confidence = options && options->confidence ? options->confidence : 0.95;
   if (!(confidence > 0.5 && confidence < 1))
     return HSC_ERR(INVALID_ARGUMENT, "confidence must lie between 0.5 and 1");
@@ -107,12 +130,18 @@ hsc_status *hsc_stats_paired_effect(const hsc_paired *paired,
   out_effect->ratio = (hsc_interval){ratio, NAN, NAN};
   if (b.process_count < HSC_LEAST_PROCESSES)
     goto done;
-  HSC_GOTO(bootstrap_error(&b, options ? options : &defaults, &out_effect->standard_error));
-  double reach = hsc_stats_t_quantile(0.5 + confidence / 2, (double)(b.process_count - 1)) *
-                 out_effect->standard_error;
-  out_effect->ratio.low = exp(out_effect->log_effect - reach);
-  out_effect->ratio.high = exp(out_effect->log_effect + reach);
+  unit = hsc_alloc(b.process_count * sizeof(double));
+  if (!unit)
+    HSC_GOTO(hsc_status_out_of_memory());
+  HSC_GOTO(bootstrap_error(&b, options ? options : &defaults, unit, &out_effect->standard_error));
+  double low = hsc_stats_t_quantile(0.5 + confidence / 2, (double)(b.process_count - 1)) *
+               out_effect->standard_error;
+  double high = low;
+  stretch(unit, b.process_count, &low, &high);
+  out_effect->ratio.low = exp(out_effect->log_effect - low);
+  out_effect->ratio.high = exp(out_effect->log_effect + high);
 done:
+  hsc_free(unit);
   hsc_free(b.ratio);
   hsc_free(b.sizes);
   return status;
@@ -253,11 +282,13 @@ typedef struct side {
   double mean, variance;  // of logs; variance of their mean
   double degrees;
   size_t count;
+  double low_stretch, high_stretch;  // see stretch()
 } side;
 
 static side side_of(const double *logs, size_t count) {
   double sd = hsc_stats_sd(logs, count);
-  return (side){hsc_stats_mean(logs, count), sd * sd / (double)count, (double)count - 1, count};
+  return (side){
+      hsc_stats_mean(logs, count), sd * sd / (double)count, (double)count - 1, count, 1, 1};
 }
 
 // Turns: the differences are one series.
@@ -267,7 +298,9 @@ static side paired_difference(
   for (size_t i = 0; i < nx && i < ny; i++)
     if (usable(x[i]) && usable(y[i]))
       scratch[count++] = log(x[i] / y[i]);
-  return side_of(scratch, count);
+  side d = side_of(scratch, count);
+  stretch(scratch, count, &d.low_stretch, &d.high_stretch);
+  return d;
 }
 
 static side one_side(const double *x, size_t n, double *scratch) {
@@ -285,8 +318,12 @@ static side unpaired_difference(
   side b = one_side(y, ny, scratch);
   double sum = a.variance + b.variance;
   double below = a.variance * a.variance / a.degrees + b.variance * b.variance / b.degrees;
-  return (side){a.mean - b.mean, sum, below > 0 ? sum * sum / below : a.degrees + b.degrees,
-                a.count < b.count ? a.count : b.count};
+  return (side){a.mean - b.mean,
+                sum,
+                below > 0 ? sum * sum / below : a.degrees + b.degrees,
+                a.count < b.count ? a.count : b.count,
+                1,
+                1};
 }
 
 hsc_status *hsc_stats_compare_processes(const double *x,
@@ -317,8 +354,8 @@ hsc_status *hsc_stats_compare_processes(const double *x,
   if (d.count >= HSC_LEAST_PROCESSES) {
     double error = sqrt(d.variance);
     double reach = hsc_stats_t_quantile(0.975, d.degrees) * error;
-    c.ratio.low = exp(d.mean - reach);
-    c.ratio.high = exp(d.mean + reach);
+    c.ratio.low = exp(d.mean - reach * d.low_stretch);
+    c.ratio.high = exp(d.mean + reach * d.high_stretch);
     c.p_value = error > 0 ? two_sided(d.mean / error, d.degrees) : NAN;
     hsc_stats_decide(&c, c.margin, d.count);
   }

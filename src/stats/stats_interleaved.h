@@ -50,7 +50,8 @@ typedef struct hsc_effect {
 // Hierarchical bootstrap: whole processes are drawn with replacement, with their blocks as they are
 // (Davison & Hinkley 1997, section 3.8: drawing the lower level too would count its noise twice);
 // the standard error is the deviation of the resampled effects, times sqrt(P / (P - 1)) for the few
-// processes; the interval is Student's t with P - 1 degrees of freedom. Fewer than
+// processes; the interval is Student's t with P - 1 degrees of freedom, further on the side of the
+// longer tail by 1.5 |skewness| / sqrt(P) of itself. Fewer than
 // HSC_LEAST_PROCESSES: the effect without an interval, which no verdict follows from.
 // Errors: INVALID_ARGUMENT (no block that can be used, confidence), RESOURCE_EXHAUSTED.
 HSC_MUST_USE hsc_status *hsc_stats_paired_effect(const hsc_paired *paired,

@@ -399,7 +399,7 @@ static const check checks[] = {
      process_interval, 0, 4000, 200},
     {"interval of an effect over processes holds it", "6 processes, two modes 5 % apart", 0.93,
      0.985, process_interval, 1, 4000, 200},
-    {"interval of an effect over processes holds it", "6 processes, log-normal", 0.9, 0.97,
+    {"interval of an effect over processes holds it", "6 processes, log-normal", 0.93, 0.97,
      process_interval, 2, 4000, 200},
     {"an interval or a claim from 2 processes", "alike by chance", 0, 0, claim_from_few, 2, 1000,
      50},
