@@ -142,7 +142,7 @@ hsc_status *hsc_cli_trace_short(const hsc_capture *capture, hsc_cli *cli) {
   HSC_GOTO(print_recompiles(tables[1], cli));
   HSC_GOTO(
       print_picked(tables[2], "executables", programs, HSC_COUNT_OF(programs), "run total", cli));
-  HSC_GOTO(print_picked(tables[3], "operators", operators, HSC_COUNT_OF(operators), "total", cli));
+  HSC_GOTO(print_picked(tables[3], "operators", operators, HSC_COUNT_OF(operators), "share", cli));
 done:
   for (size_t i = 0; i < HSC_COUNT_OF(views); i++)
     hsc_table_destroy(tables[i]);

@@ -78,11 +78,14 @@ static rank rank_of(const hsc_event *e) {
   }
 }
 
-// Which calls are given by a run of a device, and which compiled: those are no computing.
+// Which calls are given by a run of a device, and which compiled: those are no computing. Where a
+// process's runs were recorded, none of its calls before the last of them is: a frontend's call
+// that names no run (JAX's on XLA:CPU) spent the rest of its time on the host.
 typedef struct calls {
   uint8_t **told;  // [process][run id]
   int64_t *highest;
-  bool *compiles;  // [event]
+  int64_t *last_run;  // [process] its end; INT64_MIN = no run was recorded
+  bool *compiles;     // [event]
 } calls;
 
 static int64_t run_id_of(const hsc__key *key, const hsc_event *e) {
@@ -95,9 +98,17 @@ static hsc_status *find_told(const hsc__view_context *cx, const hsc__key *run_id
   int processes = hsc_capture_process_count(cx->capture);
   out->told = HSC_NEW_ARRAY(cx->arena, uint8_t *, processes + 1);
   out->highest = HSC_NEW_ARRAY(cx->arena, int64_t, processes + 1);
+  out->last_run = HSC_NEW_ARRAY(cx->arena, int64_t, processes + 1);
   HSC_TRY(hsc_arena_status(cx->arena));
+  for (int p = 0; p < processes; p++)
+    out->last_run[p] = INT64_MIN;
   for (size_t i = 0; i < count; i++) {
     int64_t id = run_id_of(run_id, &events[i]);
+    int64_t end = events[i].start_ns + events[i].duration_ns;
+    bool is_run =
+        events[i].category == HSC_CATEGORY_EXECUTE && events[i].kind == HSC_RECORD_COMPLETE;
+    if (is_run && end > out->last_run[events[i].process])
+      out->last_run[events[i].process] = end;
     if (id > out->highest[events[i].process] && id < (int64_t)count * 64)
       out->highest[events[i].process] = id;
   }
@@ -156,7 +167,8 @@ static hsc_status *gather(const hsc__view_context *cx,
     rank r = rank_of(e);
     int64_t id = r == RANK_CALL ? run_id_of(&run_id, e) : 0;
     bool told = id > 0 && id <= c.highest[e->process] && c.told[e->process][id];
-    if (r == RANK_CALL && (told || c.compiles[i]))
+    bool of_runs = e->start_ns < c.last_run[e->process];
+    if (r == RANK_CALL && (told || of_runs || c.compiles[i]))
       r = RANK_HOST;  // what of it was computing or compiling is given by those
     add(&lists[r], (interval){e->start_ns, e_end});
   }

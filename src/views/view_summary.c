@@ -138,12 +138,39 @@ static void add_operator_cells(hsc__view_context *cx, operator_columns has, cons
     hsc_table_text(cx->table, s->op_name && *s->op_name ? s->op_name : NULL);
 }
 
+// What is open on a thread: the innermost event, and those around it.
+typedef struct frame {
+  int64_t end_ns;
+  hsc__series *series;
+  struct frame *around;
+} frame;
+
+// What lies inside of another event of the table is that event's time too: its share is of what is
+// its own. Events come by their begin. True when it lies in none.
+static bool take_nested(hsc__view_context *cx, frame **open, const hsc_event *e, hsc__series *of) {
+  frame **innermost = &open[e->thread];
+  while (*innermost && (*innermost)->end_ns <= e->start_ns)
+    *innermost = (*innermost)->around;
+  frame *around = *innermost;
+  bool inside = around && e->start_ns + e->duration_ns <= around->end_ns;
+  if (inside)
+    around->series->nested_ns += (double)e->duration_ns;
+  frame *next = HSC_NEW(cx->arena, frame);
+  if (next) {
+    *next = (frame){e->start_ns + e->duration_ns, of, around};
+    *innermost = next;
+  }
+  return !inside;
+}
+
 static hsc_status *by_name(hsc__view_context *cx, uint32_t categories, bool bytes) {
   hsc__series_set set;
   HSC_TRY(hsc__series_set_init(&set, cx->arena));
   hsc_status *status = NULL;
   const hsc_event *events = hsc_capture_events(cx->capture);
   double all = 0;
+  frame **open = HSC_NEW_ARRAY(cx->arena, frame *, hsc_capture_thread_count(cx->capture) + 1);
+  HSC_GOTO(hsc_arena_status(cx->arena));
   for (size_t i = 0; i < hsc_capture_event_count(cx->capture); i++) {
     const hsc_event *e = &events[i];
     if (!hsc_event_is_span(e) || e->open || !(e->category & categories) || !hsc__wanted(cx, e))
@@ -157,8 +184,10 @@ static hsc_status *by_name(hsc__view_context *cx, uint32_t categories, bool byte
       one_text(&series->category_text, hsc__attr_text(cx, e, "category"));
       one_text(&series->op_name, hsc__attr_text(cx, e, "op_name"));
     }
-    all += (double)e->duration_ns;
+    if (take_nested(cx, open, e, series))
+      all += (double)e->duration_ns;
   }
+  HSC_GOTO(hsc_arena_status(cx->arena));
   hsc__series_sort_by_total(&set);
   hsc_table_column(cx->table, "name", "");
   hsc_table_column(cx->table, "average_elapsed", "ns");
@@ -170,6 +199,7 @@ static hsc_status *by_name(hsc__view_context *cx, uint32_t categories, bool byte
     hsc_table_column(cx->table, "rate", "bytes/s");
   }
   operator_columns has = add_operator_columns(cx, &set);
+  bool nested = false;
   for (size_t i = 0; i < set.count && hsc__room(cx); i++) {
     const hsc__series *s = set.list[i];
     hsc_table_row(cx->table);
@@ -177,7 +207,8 @@ static hsc_status *by_name(hsc__view_context *cx, uint32_t categories, bool byte
     hsc_table_double(cx->table, s->total / (double)s->count);
     hsc_table_int(cx->table, (int64_t)s->count);
     hsc_table_double(cx->table, s->total);
-    hsc_table_double(cx->table, all > 0 ? s->total / all : NAN);
+    hsc_table_double(cx->table, all > 0 ? (s->total - s->nested_ns) / all : NAN);
+    nested |= s->nested_ns > 0;
     if (bytes) {
       hsc_table_int(cx->table, s->extra);
       hsc_table_double(cx->table,
@@ -185,6 +216,10 @@ static hsc_status *by_name(hsc__view_context *cx, uint32_t categories, bool byte
     }
     add_operator_cells(cx, has, s);
   }
+  if (nested)
+    hsc_table_note(cx->table,
+                   "some contain others: total and average are with what is inside, share is of "
+                   "their own time, so that all shares together are the whole");
 done:
   hsc__series_set_deinit(&set);
   return status;
@@ -200,15 +235,11 @@ hsc_status *hsc__view_operators(hsc__view_context *cx) {
 }
 
 hsc_status *hsc__view_passes(hsc__view_context *cx) {
-  HSC_TRY(by_name(cx, HSC_CATEGORY_PASS, false));
-  hsc_table_note(cx->table, "passes contain others: totals overlap");
-  return NULL;
+  return by_name(cx, HSC_CATEGORY_PASS, false);
 }
 
 hsc_status *hsc__view_framework(hsc__view_context *cx) {
-  HSC_TRY(by_name(cx, HSC_CATEGORY_FRAMEWORK, false));
-  hsc_table_note(cx->table, "functions contain others: totals overlap");
-  return NULL;
+  return by_name(cx, HSC_CATEGORY_FRAMEWORK, false);
 }
 
 hsc_status *hsc__view_host_operators(hsc__view_context *cx) {

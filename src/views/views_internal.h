@@ -23,7 +23,8 @@ typedef struct hsc__series {
   double *values;  // [count], in order of time; ns
   size_t count, capacity;
   double total;
-  int64_t extra;  // a view's own number (bytes, ...)
+  int64_t extra;     // a view's own number (bytes, ...)
+  double nested_ns;  // of total: other events of the table that lie inside of these
   // of operators: what a custom call calls, the framework's name; NULL = not said, "" = several
   const char *category_text, *op_name;
 } hsc__series;

@@ -361,8 +361,51 @@ static void test_parts_of_time_add_up(void **state) {
   hsc_table_destroy(table);
 }
 
+static void operator_at(const char *what, int64_t begin, int64_t end) {
+  hsc_span_complete(recorder, HSC_CATEGORY_OPERATOR, name(what), 0, now + (uint64_t)begin,
+                    now + (uint64_t)end, NULL, 0);
+}
+
+// A loop's time holds that of the operators in it; shares are of their own time and add up.
+static void test_shares_of_nested_operators_add_up(void **state) {
+  operator_at("while", 0, 1000);
+  operator_at("add", 100, 400);
+  operator_at("add", 500, 900);
+  operator_at("dot", 1000, 2000);
+  open_as_nanoseconds();
+  hsc_table *table = view("operators");
+  assert_int_equal(hsc_table_row_count(table), 3);
+  double sum = 0;
+  for (size_t i = 0; i < 3; i++) {
+    const char *what = cell(table, i, "name")->text;
+    double share = cell(table, i, "share")->number;
+    sum += share;
+    double wanted = *what == 'w' ? 300.0 / 2000 : *what == 'a' ? 700.0 / 2000 : 0.5;
+    assert_true(fabs(share - wanted) < 1e-9);
+  }
+  assert_true(fabs(sum - 1) < 1e-9);
+  assert_true(has_note(table, "share is of their own time"));
+  hsc_table_destroy(table);
+}
+
+// A frontend's call that names no run is dispatch, where the device's runs were recorded.
+static void test_a_call_beside_recorded_runs_is_no_compute(void **state) {
+  hsc_span_end(recorder, hsc_span_begin(recorder, HSC_CATEGORY_EXECUTE, name("execute"), NULL, 0),
+               NULL, 0);
+  part(HSC_CATEGORY_EXECUTE, "run", 1000000000000, 1000000000300);
+  open_as_nanoseconds();
+  hsc_table *table = view("time");
+  assert_string_equal(cell(table, 0, "part")->text, "compute");
+  assert_int_equal(cell(table, 0, "time")->integer, 300);
+  hsc_table_destroy(table);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
+      cmocka_unit_test_setup_teardown(test_shares_of_nested_operators_add_up, make_directory,
+                                      remove_directory),
+      cmocka_unit_test_setup_teardown(test_a_call_beside_recorded_runs_is_no_compute,
+                                      make_directory, remove_directory),
       cmocka_unit_test_setup_teardown(test_four_inferences, make_directory, remove_directory),
       cmocka_unit_test_setup_teardown(test_parts_of_time_add_up, make_directory, remove_directory),
       cmocka_unit_test_setup_teardown(test_wait_below_zero, make_directory, remove_directory),
