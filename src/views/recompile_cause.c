@@ -8,6 +8,8 @@
 
 #include "formats/common/formats.h"
 
+enum { MOST_CALLS = 32 };  // inside of each other that are looked into
+
 static const char *shape_text(const hsc_shape *shape, hsc_bytes *out) {
   hsc_bytes_reset(out);
   hsc_shape_print(shape, false, out);
@@ -200,21 +202,65 @@ static bool explain_layout(const hsc_module *before, const hsc_module *now, hsc_
   return true;
 }
 
-// The first instructions in which two entry computations of one interface part ways; both NULL:
-// they are the same.
-static void part_ways(const hsc_instr **a, const hsc_instr **b) {
-  while (*a && *b && (*a)->op == (*b)->op && hsc_shape_equal(&(*a)->shape, &(*b)->shape) &&
-         hsc_attr_equal(*a, *b)) {
-    *a = (*a)->next;
-    *b = (*b)->next;
+// The first instructions in which two computations of one interface part ways, in what they call
+// too: JAX puts a function of its own behind a call. Both NULL: they are the same.
+static void part_ways(const hsc_computation *before,
+                      const hsc_computation *now,
+                      int depth,
+                      const hsc_instr **a,
+                      const hsc_instr **b) {
+  const hsc_instr *x = before->first;
+  const hsc_instr *y = now->first;
+  *a = *b = NULL;
+  for (; x && y; x = x->next, y = y->next) {
+    if (x->op != y->op || !hsc_shape_equal(&x->shape, &y->shape) || !hsc_attr_equal(x, y))
+      break;
+    for (int i = 0; i < x->called_count && i < y->called_count && depth < MOST_CALLS; i++) {
+      part_ways(x->called[i], y->called[i], depth + 1, a, b);
+      if (*a || *b)
+        return;
+    }
+  }
+  // a call that gives something else: what in it does
+  if (x && y && x->op == HSC_OP_CALL && y->op == HSC_OP_CALL && depth < MOST_CALLS)
+    part_ways(x->called[0], y->called[0], depth + 1, a, b);
+  if (!*a && !*b) {
+    *a = x;
+    *b = y;
   }
 }
 
 static bool body_differs(const hsc_module *before, const hsc_module *now) {
-  const hsc_instr *a = before->entry->first;
-  const hsc_instr *b = now->entry->first;
-  part_ways(&a, &b);
+  const hsc_instr *a;
+  const hsc_instr *b;
+  part_ways(before->entry, now->entry, 0, &a, &b);
   return a || b;
+}
+
+// Results of other shapes or types where the arguments have the same: a static argument, or a
+// Python value that the function read, set them.
+static bool explain_results(const hsc_module *before, const hsc_module *now, hsc_bytes *out) {
+  const hsc_shape *was = &before->entry->root->shape;
+  const hsc_shape *is = &now->entry->root->shape;
+  int count = hsc_shape_leaf_count(is);
+  if (count != hsc_shape_leaf_count(was)) {
+    hsc_bytes_printf(out,
+                     "compiled again: it gives %d results, the nearest earlier one gave %d, for "
+                     "arguments of the same shapes: a static argument or a Python value sets it",
+                     count, hsc_shape_leaf_count(was));
+    return true;
+  }
+  for (int i = 0; i < count; i++) {
+    if (hsc_shape_equal(hsc_shape_leaf(was, i), hsc_shape_leaf(is, i)))
+      continue;
+    hsc_bytes_printf(out, "compiled again: result %d was ", i);
+    hsc_shape_print(hsc_shape_leaf(was, i), false, out);
+    hsc_bytes_append_text(out, ", now ");
+    hsc_shape_print(hsc_shape_leaf(is, i), false, out);
+    hsc_bytes_append_text(out, ": a static argument or a Python value sets it");
+    return true;
+  }
+  return false;
 }
 
 static bool put_scalar(const hsc_instr *constant, hsc_bytes *out) {
@@ -238,9 +284,9 @@ static void explain_values(const hsc_instr *was, const hsc_instr *is, hsc_bytes 
 }
 
 static void explain_body(const hsc_module *before, const hsc_module *now, hsc_bytes *out) {
-  const hsc_instr *a = before->entry->first;
-  const hsc_instr *b = now->entry->first;
-  part_ways(&a, &b);
+  const hsc_instr *a;
+  const hsc_instr *b;
+  part_ways(before->entry, now->entry, 0, &a, &b);
   if (!a && !b) {
     hsc_bytes_append_text(out,
                           "compiled again: a called computation, a layout or an option differs");
@@ -334,6 +380,8 @@ void hsc__recompile_cause(hsc_module *const *earlier,
                      now->entry->parameter_count, nearest->entry->parameter_count);
     return;
   }
+  if (explain_results(nearest, now, out))
+    return;
   if (body_differs(nearest, now))
     explain_body(nearest, now, out);
   else if (!explain_donation(nearest, now, out) && !explain_layout(nearest, now, out))
