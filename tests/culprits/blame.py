@@ -247,6 +247,34 @@ culprit_case(
     "cpu",
     named="algsimp",
 )
+for first, second, named in (
+    ("algsimp:slow", "fusion:slower", "fusion"),
+    ("algsimp:slower", "fusion:slow", "algsimp"),
+):  # both cost too much, and no single absence repairs it: the larger effect is named
+    culprit_case(
+        "mlp",
+        f"{first};{second}",
+        "pass",
+        "compile",
+        "--symptom",
+        "compile:3",
+        "--against",
+        "cpu",
+        named=named,
+    )
+for program in PROGRAMS:
+    culprit_case(
+        program,
+        "algsimp:memory",
+        "pass",
+        "memory",
+        "--symptom",
+        "memory:3",
+        "--against",
+        "cpu",
+        named="algsimp",
+        rewrite=1,
+    )
 culprit_case("mlp", "run:slow", "below_hlo", "slow", "--symptom", "slow:3", "--against", "cpu")
 check(
     f"at least 95 of 100 culprits are found where they are: {right} of {seeded}",

@@ -2,10 +2,11 @@
 // linked from the same libraries, with the linker's --wrap around the passes, the reader of
 // programs and the execution. The product has no such switch.
 //
-// HLOSCOPE_CULPRIT=PLACE:KIND[:N]
+// HLOSCOPE_CULPRIT=PLACE:KIND[:N][;PLACE:KIND[:N]...]
 //   PLACE  a pass, by XLA's name; "read" (the front end); "run" (the executable)
 //   KIND   numbers  another program of the same shapes; of "run": another output
-//          crash, hang, error, slow (half a second)
+//          crash, hang, error, slow (half a second), slower (three halves of a second)
+//          memory   of a pass: a temporary of 64 copies of the result
 //          flaky    of "run": another output in every second execution
 //          last     of "run": the last bit of an output, which is no fault
 //   N      of a pass: at its N-th rewrite of a compile; 1 without
@@ -17,17 +18,25 @@
 #include "formats/common/formats.h"
 #include "passes/manager/passes_internal.h"
 
-static bool wants(const char *place, const char *kind, int64_t *out_number) {
-  const char *text = getenv("HLOSCOPE_CULPRIT");
+static bool is_fault(const char *text, const char *place, const char *kind, int64_t *out_number) {
   size_t length = strlen(place);
-  if (!text || strncmp(text, place, length) != 0 || text[length] != ':')
+  if (strncmp(text, place, length) != 0 || text[length] != ':')
     return false;
   text += length + 1;
   length = strlen(kind);
-  if (strncmp(text, kind, length) != 0 || (text[length] && text[length] != ':'))
+  if (strncmp(text, kind, length) != 0 || !strchr(":;", text[length]))
     return false;
-  *out_number = text[length] ? strtoll(text + length + 1, NULL, 10) : 1;
+  *out_number = text[length] == ':' ? strtoll(text + length + 1, NULL, 10) : 1;
   return true;
+}
+
+static bool wants(const char *place, const char *kind, int64_t *out_number) {
+  for (const char *text = getenv("HLOSCOPE_CULPRIT"); text; text = strchr(text, ';')) {
+    text += *text == ';';
+    if (is_fault(text, place, kind, out_number))
+      return true;
+  }
+  return false;
 }
 
 static hsc_status *misbehave(const char *place) {
@@ -42,6 +51,8 @@ static hsc_status *misbehave(const char *place) {
     usleep(100000);
   if (wants(place, "slow", &number))
     usleep(500000);
+  if (wants(place, "slower", &number))
+    usleep(1500000);
   if (wants(place, "error", &number))
     return HSC_ERR(INTERNAL, "told to fail in %s", place);
   return NULL;
@@ -89,6 +100,51 @@ static void spoil(hsc_module *module) {
   }
 }
 
+// A temporary of 64 copies of the result, of which one is used: sorted, so that none is like another
+// to the passes that follow.
+static hsc_status *waste(hsc_module *module) {
+  hsc_computation *entry = module->entry;
+  hsc_instr *root = entry->root;
+  int64_t dims[HSC_MAX_RANK] = {64};
+  int64_t zeros[HSC_MAX_RANK] = {0};
+  int64_t ones[HSC_MAX_RANK];
+  int64_t from[HSC_MAX_RANK];
+  hsc_builder b;
+  int rank = root->shape.rank;
+  if (!hsc_shape_is_array(&root->shape) || root->shape.type != HSC_TYPE_F32 ||
+      rank + 1 >= HSC_MAX_RANK)
+    return NULL;
+  for (int i = 0; i < rank; i++) {
+    dims[i + 1] = root->shape.dims[i];
+    from[i] = i + 1;
+  }
+  for (int i = 0; i <= rank; i++)
+    ones[i] = 1;
+  hsc_builder_at(&b, entry, NULL);
+  hsc_arena *arena = module->arena;
+  hsc_instr *copies =
+      hsc_build_broadcast(&b, root, hsc_shape_array(arena, HSC_TYPE_F32, rank + 1, dims),
+                          hsc_dims_copy(arena, rank, from));
+  hsc_attr along = {.dims = {.dims = HSC_DIMS(arena, 0)}};
+  hsc_computation *less = hsc_module_add_computation(module, "less");
+  if (!less)
+    return hsc_status_out_of_memory();
+  hsc_builder in;
+  hsc_builder_at(&in, less, NULL);
+  hsc_shape scalar = hsc_shape_array(arena, HSC_TYPE_F32, 0, NULL);
+  hsc_instr *x = hsc_build_parameter(&in, 0, scalar, "x");
+  hsc_instr *y = hsc_build_parameter(&in, 1, scalar, "y");
+  HSC_TRY(hsc_builder_finish(&in, hsc_build_compare(&in, HSC_LT, x, y), NULL));
+  hsc_instr *sorted = hsc_build_op(&b, HSC_OP_SORT, (hsc_shape){0}, &along, 1, &copies, 1, &less);
+  dims[0] = 1;
+  hsc_instr *one =
+      hsc_build_slice(&b, sorted, hsc_dims_copy(arena, rank + 1, zeros),
+                      hsc_dims_copy(arena, rank + 1, dims), hsc_dims_copy(arena, rank + 1, ones));
+  hsc_instr *back = hsc_build_reshape(&b, one, rank, root->shape.dims);
+  HSC_TRY(hsc_builder_finish(&b, back, NULL));
+  return hsc_module_sort(module);
+}
+
 // ---- passes -------------------------------------------------------------------------------------
 
 static int64_t rewrites[HSC_PASS_COUNT];  // of this compile so far
@@ -98,7 +154,8 @@ static hsc_status *with_culprit(hsc_module *module,
                                 hsc_pass_id pass,
                                 const char *name,
                                 hsc_status *(*real)(hsc_module *, hsc_pass_context *)) {
-  static const char *const kinds[] = {"numbers", "crash", "hang", "slow", "error"};
+  static const char *const kinds[] = {"numbers", "crash", "hang",  "slow",
+                                      "slower",  "error", "memory"};
   int64_t before = cx->rewrites;
   int64_t number = 0;
   HSC_TRY(real(module, cx));
@@ -109,6 +166,8 @@ static hsc_status *with_culprit(hsc_module *module,
       continue;
     if (k == 0)
       spoil(module);
+    else if (!strcmp(kinds[k], "memory"))
+      HSC_TRY(waste(module));
     else
       HSC_TRY(misbehave(name));
   }

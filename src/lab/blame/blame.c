@@ -156,6 +156,7 @@ static hsc_status *document_of(hsc__blame *b, json_t **out_document) {
     json_object_set_new(document, "headline", json_string(hsc_bytes_text(&b->headline)));
     json_object_set_new(document, "meaning", json_string(VERDICTS[b->verdict].doc));
     json_object_set(document, "evidence", b->evidence);
+    json_object_set(document, "tied", b->tied);
     json_object_set_new(document, "stages", b->stages ? json_incref(b->stages) : json_null());
     json_object_set_new(document, "versions", b->versions ? json_incref(b->versions) : json_null());
     json_object_set_new(document, "report", json_null());
@@ -188,7 +189,8 @@ static hsc_status *begin(hsc__blame *b) {
   HSC_TRY(hsc_agreement_create("check", &b->agreement));
   b->evidence = json_array();
   b->repaired_by = json_array();
-  if (!b->evidence || !b->repaired_by)
+  b->tied = json_array();
+  if (!b->evidence || !b->repaired_by || !b->tied)
     return hsc_status_out_of_memory();
   if (o->symptom) {
     b->symptom = *o->symptom;
@@ -217,8 +219,8 @@ static void finish(hsc__blame *b) {
   hsc_lab_worker_destroy(b->device);
   hsc_lab_worker_destroy(b->reference);
   hsc_lab_worker_destroy(b->substitute);
-  json_t *const values[] = {b->right,       b->moved,  b->evidence, b->repaired_by,
-                            b->instruction, b->stages, b->versions};
+  json_t *const values[] = {b->right, b->moved,       b->evidence, b->repaired_by,
+                            b->tied,  b->instruction, b->stages,   b->versions};
   for (size_t i = 0; i < HSC_COUNT_OF(values); i++)
     json_decref(values[i]);
   hsc_agreement_destroy(b->agreement);

@@ -55,6 +55,7 @@ typedef struct hsc__blame {
   json_t *instruction;          // as `passes validate` has it; NULL = none
   const char *source;           // "file.py:12" or the name of the framework's operation
   json_t *repaired_by;          // names of passes
+  json_t *tied;                 // passes whose absence repairs a cost as well as `pass`'s
   json_t *stages;               // the document of the stages; NULL = none
   json_t *versions;             // what the device says of itself; NULL = it never got so far
   hsc_bytes headline;
@@ -97,6 +98,12 @@ HSC_MUST_USE hsc_status *hsc__blame_shows(hsc__blame *b,
                                           json_t *overrides,
                                           bool *out_shows,
                                           bool *out_known);
+// What the symptom counts (costs only) with these compile options, in a process of its own, of the
+// device or of the one that it is held against: seconds or bytes; NaN = it cannot be measured.
+HSC_MUST_USE hsc_status *hsc__blame_measure(hsc__blame *b,
+                                            json_t *overrides,
+                                            bool against,
+                                            double *out_cost);
 
 // blame_zip.c
 // Files of a directory into a zip archive; one that would make it larger than the limit is left
@@ -112,5 +119,23 @@ HSC_MUST_USE hsc_status *hsc__blame_nan_origin(hsc__blame *b, json_t **out_instr
 // blame_pass.c
 // Which pass, or what is below them; sets the verdict.
 HSC_MUST_USE hsc_status *hsc__blame_wrong(hsc__blame *b);
-HSC_MUST_USE hsc_status *hsc__blame_end(hsc__blame *b);   // crash, error, hang
+HSC_MUST_USE hsc_status *hsc__blame_end(hsc__blame *b);  // crash, error, hang
+// A check that could not be made.
+void hsc__blame_gap(hsc__blame *b, const char *name, const char *reason);
+// Fills b->list; where the program cannot be compiled, with the names alone.
+HSC_MUST_USE hsc_status *hsc__blame_list_passes(hsc__blame *b);
+// The options' overrides and one more; `append`: to a list that it holds already.
+HSC_MUST_USE hsc_status *hsc__blame_overrides_with(
+    const hsc__blame *b, const char *key, const char *value, bool append, json_t **out);
+// False: it ran and changed nothing.
+bool hsc__blame_may_matter(const hsc__blame *b, const char *name);
+// The verdict is this pass; run -1 = not known which.
+void hsc__blame_take_pass(hsc__blame *b, const char *pass, const char *pipeline, int64_t run);
+// The first rewrite of the pass with which the symptom shows, counted from 1; the built-in
+// compiler's only.
+HSC_MUST_USE hsc_status *hsc__blame_find_rewrite(hsc__blame *b);
+// The headline of the verdict.
+HSC_MUST_USE hsc_status *hsc__blame_say(hsc__blame *b, const char *what);
+
+// blame_cost.c
 HSC_MUST_USE hsc_status *hsc__blame_cost(hsc__blame *b);  // slow, compile, memory

@@ -21,7 +21,7 @@ static bool must_stop(const hsc_status *status) {
                     hsc_status_code(status) == HSC_RESOURCE_EXHAUSTED);
 }
 
-static void gap(hsc__blame *b, const char *name, const char *reason) {
+void hsc__blame_gap(hsc__blame *b, const char *name, const char *reason) {
   hsc_agreement_gap(b->agreement, json_pack("{s:s}", "check", name), name, reason);
 }
 
@@ -51,7 +51,7 @@ static hsc_status *collect_names(hsc__blame *b) {
   return collect(b, path, hsc_arena_printf(b->arena, "%s/canary", b->scratch));
 }
 
-static hsc_status *list_passes(hsc__blame *b) {
+hsc_status *hsc__blame_list_passes(hsc__blame *b) {
   if (b->options->progress)
     b->options->progress(b->options->user, 0, 1, "the passes of the compile");
   hsc_status *failed =
@@ -69,14 +69,14 @@ static hsc_status *list_passes(hsc__blame *b) {
   if (must_stop(failed))
     return failed;
   if (failed)
-    gap(b, "the passes of the compile", why ? why : "they are not reported");
+    hsc__blame_gap(b, "the passes of the compile", why ? why : "they are not reported");
   hsc_status_free(failed);
   return hsc_arena_status(b->arena);
 }
 
 // ---- each pass switched off ---------------------------------------------------------------------
 
-static hsc_status *overrides_with(
+hsc_status *hsc__blame_overrides_with(
     const hsc__blame *b, const char *key, const char *value, bool append, json_t **out) {
   json_t *overrides = b->options->overrides ? json_deep_copy(b->options->overrides) : json_object();
   const char *had = append ? text_at(overrides, key) : NULL;
@@ -87,7 +87,7 @@ static hsc_status *overrides_with(
   return NULL;
 }
 
-static bool may_matter(const hsc__blame *b, const char *name) {
+bool hsc__blame_may_matter(const hsc__blame *b, const char *name) {
   if (!b->listed)
     return true;
   for (size_t i = 0; i < b->list.row_count; i++)
@@ -103,7 +103,8 @@ static hsc_status *look_without(hsc__blame *b,
                                 bool *out_known) {
   json_t *overrides = NULL;
   bool shows = false;
-  hsc_status *status = overrides_with(b, "xla_disable_hlo_passes", name, true, &overrides);
+  hsc_status *status =
+      hsc__blame_overrides_with(b, "xla_disable_hlo_passes", name, true, &overrides);
   if (!status)
     status = hsc__blame_shows(b, overrides, &shows, out_known);
   *out_repaired = *out_known && !shows;
@@ -120,12 +121,12 @@ static hsc_status *try_without_each(hsc__blame *b) {
   for (size_t i = 0; i < count; i++) {
     bool repaired = false;
     bool known = false;
-    if (!may_matter(b, names[i]))
+    if (!hsc__blame_may_matter(b, names[i]))
       continue;
     const char *check = hsc_arena_printf(b->arena, "without %s", names[i]);
     HSC_TRY(hsc_arena_status(b->arena));
     if (hsc__blame_is_late(b)) {
-      gap(b, check, "the time budget was over");
+      hsc__blame_gap(b, check, "the time budget was over");
       continue;
     }
     if (b->options->progress)
@@ -133,7 +134,7 @@ static hsc_status *try_without_each(hsc__blame *b) {
     HSC_TRY(look_without(b, names[i], &repaired, &known));
     asked++;
     if (!known)
-      gap(b, check, "the device cannot do the program without it");
+      hsc__blame_gap(b, check, "the device cannot do the program without it");
     else
       hsc_agreement_compared(b->agreement, check,
                              repaired ? HSC_FINDING_EQUAL : HSC_FINDING_DIFFERENT);
@@ -165,7 +166,7 @@ static hsc_status *shows_with_fuel(hsc__blame *b, int64_t fuel, bool *out_shows,
   json_t *overrides = NULL;
   const char *value = hsc_arena_printf(b->arena, "%s=%lld", b->pass, (long long)fuel);
   HSC_TRY(hsc_arena_status(b->arena));
-  hsc_status *status = overrides_with(b, "xla_fuel", value, true, &overrides);
+  hsc_status *status = hsc__blame_overrides_with(b, "xla_fuel", value, true, &overrides);
   if (!status)
     status = hsc__blame_shows(b, overrides, out_shows, out_known);
   json_decref(overrides);
@@ -185,7 +186,7 @@ static hsc_status *list_with_fuel(hsc__blame *b, int64_t fuel, hsc_pass_list *li
   const char *directory = hsc_arena_printf(b->arena, "%s/fuel-%lld", b->scratch, (long long)fuel);
   HSC_TRY(hsc_pass_list_init(list));
   HSC_TRY(hsc_arena_status(b->arena));
-  hsc_status *status = overrides_with(b, "xla_fuel", value, true, &overrides);
+  hsc_status *status = hsc__blame_overrides_with(b, "xla_fuel", value, true, &overrides);
   if (!status)
     status = hsc_passes_collect(b->device,
                                 &(hsc_passes_collect_options){.program = b->options->program,
@@ -217,7 +218,7 @@ static hsc_status *find_rule(hsc__blame *b, int64_t rewrite) {
   if (must_stop(status))
     return status;
   if (status)
-    gap(b, "the rule of the rewrite", hsc_status_message(status));
+    hsc__blame_gap(b, "the rule of the rewrite", hsc_status_message(status));
   hsc_status_free(status);
   if (b->rule)
     hsc__blame_tell(b, "by which rule?", "%s; hloscope passes explain %s shows what it does",
@@ -225,8 +226,7 @@ static hsc_status *find_rule(hsc__blame *b, int64_t rewrite) {
   return NULL;
 }
 
-// The first rewrite of the pass with which the symptom shows, counted from 1.
-static hsc_status *find_rewrite(hsc__blame *b) {
+hsc_status *hsc__blame_find_rewrite(hsc__blame *b) {
   int64_t most = rewrites_of(b, b->pass);
   int64_t without = 0;  // rewrites with which it does not show
   bool shows = false;
@@ -251,7 +251,7 @@ static hsc_status *find_rewrite(hsc__blame *b) {
       without = middle;
   }
   if (with - without > 1) {
-    gap(b, "the rewrite of the pass", "the time budget was over");
+    hsc__blame_gap(b, "the rewrite of the pass", "the time budget was over");
     return NULL;
   }
   b->rewrite = with;
@@ -270,7 +270,7 @@ static hsc_status *look_at_front_end(hsc__blame *b, bool *out_guilty) {
   const char *name = "the program before the first pass";
   *out_guilty = false;
   if (!b->list.first_dump || !b->listed) {
-    gap(b, name, "the compiler does not show it");
+    hsc__blame_gap(b, name, "the compiler does not show it");
     return NULL;
   }
   hsc_status *status = hsc__blame_run(
@@ -279,7 +279,8 @@ static hsc_status *look_at_front_end(hsc__blame *b, bool *out_guilty) {
   if (!status && answer.outcome == HSC_OUTCOME_OK && b->right)
     status = hsc__blame_distance(b, b->right, json_object_get(answer.body, "outputs"), &d);
   if (!status && !d.known)
-    gap(b, name, answer.status ? hsc_status_message(answer.status) : "it cannot be compared");
+    hsc__blame_gap(b, name,
+                   answer.status ? hsc_status_message(answer.status) : "it cannot be compared");
   if (!status && d.known) {
     hsc_agreement_compared(b->agreement, name, d.wrong ? HSC_FINDING_DIFFERENT : HSC_FINDING_EQUAL);
     hsc__blame_tell(b, "is it the same program before the first pass?", "%s",
@@ -308,12 +309,12 @@ static hsc_status *run_stages(hsc__blame *b) {
                                     &b->stages);
   if (!failed || must_stop(failed))
     return failed;
-  gap(b, "the stages of the compile", hsc_status_message(failed));
+  hsc__blame_gap(b, "the stages of the compile", hsc_status_message(failed));
   hsc_status_free(failed);
   return NULL;
 }
 
-static void take_pass(hsc__blame *b, const char *pass, const char *pipeline, int64_t run) {
+void hsc__blame_take_pass(hsc__blame *b, const char *pass, const char *pipeline, int64_t run) {
   b->verdict = HSC__BLAME_PASS;
   b->pass = hsc_arena_strdup(b->arena, pass);
   b->pipeline = pipeline ? hsc_arena_strdup(b->arena, pipeline) : NULL;
@@ -330,8 +331,8 @@ static void read_stages(hsc__blame *b) {
   if (!json_is_object(first))
     return;
   if (json_is_integer(json_object_get(first, "run"))) {
-    take_pass(b, text_at(first, "pass"), text_at(first, "pipeline"),
-              json_integer_value(json_object_get(first, "run")));
+    hsc__blame_take_pass(b, text_at(first, "pass"), text_at(first, "pipeline"),
+                         json_integer_value(json_object_get(first, "run")));
     json_t *instruction = json_object_get(first, "instruction");
     if (json_is_object(instruction))
       b->instruction = json_incref(instruction);
@@ -343,7 +344,7 @@ static void read_stages(hsc__blame *b) {
     b->source = hsc_arena_strdup(b->arena, op_name);
 }
 
-static hsc_status *say(hsc__blame *b, const char *what) {
+hsc_status *hsc__blame_say(hsc__blame *b, const char *what) {
   const char *device = b->options->device->text;
   switch (b->verdict) {
     case HSC__BLAME_FRONT_END:
@@ -372,7 +373,7 @@ static hsc_status *say(hsc__blame *b, const char *what) {
 hsc_status *hsc__blame_wrong(hsc__blame *b) {
   bool front_end = false;
   bool only_compiles = b->options->device->topology != NULL;
-  HSC_TRY(list_passes(b));
+  HSC_TRY(hsc__blame_list_passes(b));
   HSC_TRY(look_at_front_end(b, &front_end));
   if (front_end)
     b->verdict = HSC__BLAME_FRONT_END;
@@ -382,7 +383,8 @@ hsc_status *hsc__blame_wrong(hsc__blame *b) {
   if (only_compiles && !front_end && b->verdict != HSC__BLAME_PASS) {
     const char *found = text_at(b->stages, "verdict");
     bool whole = found && (!strcmp(found, "equal") || !strcmp(found, "close"));
-    gap(b, "the executable", "the device only compiles: what its code computes was not seen");
+    hsc__blame_gap(b, "the executable",
+                   "the device only compiles: what its code computes was not seen");
     b->has_symptom = false;
     hsc_bytes_printf(
         &b->headline, "%s; the code after them was not run, the device only compiles",
@@ -392,7 +394,7 @@ hsc_status *hsc__blame_wrong(hsc__blame *b) {
   if (!only_compiles)
     HSC_TRY(try_without_each(b));
   if (b->verdict == HSC__BLAME_PASS && !only_compiles)
-    HSC_TRY(find_rewrite(b));
+    HSC_TRY(hsc__blame_find_rewrite(b));
   const char *what = hsc_arena_printf(
       b->arena, "output differs from the reference by up to %.3g, and %.3g is the bound", b->seen,
       b->bound);
@@ -401,7 +403,7 @@ hsc_status *hsc__blame_wrong(hsc__blame *b) {
     what = "what is there is not the program that it was given";
   if (only_compiles)
     what = "the stage after it computes other numbers";
-  return say(b, what);
+  return hsc__blame_say(b, what);
 }
 
 // ---- crash, error, hang -------------------------------------------------------------------------
@@ -435,7 +437,7 @@ static hsc_status *watch_compile(hsc__blame *b, progress_of_compile *out) {
   const char *directory = hsc_arena_printf(b->arena, "%s/dying", b->scratch);
   hsc_status *status = hsc_arena_status(b->arena);
   if (!status)
-    status = overrides_with(b, "xla_dump_to", directory, false, &overrides);
+    status = hsc__blame_overrides_with(b, "xla_dump_to", directory, false, &overrides);
   if (!status) {
     json_object_set_new(overrides, "xla_dump_hlo_pass_re", json_string(".*"));
     status = hsc__blame_run(b, b->device, &(hsc__trial){.compile = true, .overrides = overrides},
@@ -463,13 +465,13 @@ hsc_status *hsc__blame_end(hsc__blame *b) {
                   !at.in_compile     ? "when it runs, not when it is compiled"
                   : at.before_passes ? "when it is compiled, before the first pass"
                                      : "when it is compiled");
-  HSC_TRY(list_passes(b));
+  HSC_TRY(hsc__blame_list_passes(b));
   HSC_TRY(try_without_each(b));
   const hsc_pass_row *guilty = last_that_repairs(b);
   hsc_agreement_compared(b->agreement, "the compile", HSC_FINDING_DIFFERENT);
   if (guilty && at.in_compile) {
-    take_pass(b, guilty->pass, guilty->pipeline, -1);
-    HSC_TRY(find_rewrite(b));
+    hsc__blame_take_pass(b, guilty->pass, guilty->pipeline, -1);
+    HSC_TRY(hsc__blame_find_rewrite(b));
   } else if (!at.in_compile) {
     b->verdict = HSC__BLAME_BELOW_HLO;
   } else if (b->symptom.kind == HSC_SYMPTOM_ERROR && !b->right) {
@@ -485,43 +487,5 @@ hsc_status *hsc__blame_end(hsc__blame *b) {
       at.in_compile ? " when compiled" : " when run",
       b->verdict == HSC__BLAME_UNKNOWN ? ", and no single pass's absence changes it" : "");
   HSC_TRY(hsc_arena_status(b->arena));
-  return say(b, what);
-}
-
-// ---- slow, compile, memory ----------------------------------------------------------------------
-
-hsc_status *hsc__blame_cost(hsc__blame *b) {
-  bool shows = false;
-  bool known = false;
-  const char *name = hsc_symptom_name(b->symptom.kind);
-  HSC_TRY(hsc__blame_shows(b, b->options->overrides, &shows, &known));
-  b->runs = 1;
-  if (!known) {
-    gap(b, "what it costs", "it cannot be measured on both devices");
-    hsc_bytes_printf(&b->headline, "cannot be determined: %s cannot be measured on both devices",
-                     name);
-    return hsc_bytes_status(&b->headline);
-  }
-  b->shows = shows;
-  hsc_agreement_compared(b->agreement, "what it costs",
-                         shows ? HSC_FINDING_DIFFERENT : HSC_FINDING_EQUAL);
-  if (!shows) {
-    b->verdict = HSC__BLAME_NOTHING;
-    hsc_bytes_printf(&b->headline, "nothing to blame: '%s' does not show against %s",
-                     b->symptom.text, b->options->against->text);
-    return hsc_bytes_status(&b->headline);
-  }
-  HSC_TRY(list_passes(b));
-  HSC_TRY(try_without_each(b));
-  const hsc_pass_row *guilty = last_that_repairs(b);
-  if (guilty) {
-    take_pass(b, guilty->pass, guilty->pipeline, -1);
-    HSC_TRY(find_rewrite(b));
-  } else if (b->list.row_count) {
-    b->verdict = HSC__BLAME_BELOW_HLO;
-  }
-  const char *what =
-      hsc_arena_printf(b->arena, "'%s' against %s", b->symptom.text, b->options->against->text);
-  HSC_TRY(hsc_arena_status(b->arena));
-  return say(b, what);
+  return hsc__blame_say(b, what);
 }

@@ -400,26 +400,42 @@ done:
 
 // ---- again, with other compile options ----------------------------------------------------------
 
+// An observer has workers of its own: nothing of an earlier look is left in them.
+static hsc_status *observe(hsc__blame *b, json_t *overrides, hsc_observer **out_observer) {
+  const hsc_blame_options *o = b->options;
+  return hsc_observer_create(&(hsc_observer_options){.device = o->device,
+                                                     .reference = o->against,
+                                                     .overrides = overrides,
+                                                     .executable = o->executable,
+                                                     .scratch = hsc__blame_directory(b),
+                                                     .seed = o->seed,
+                                                     .limit_ns = o->limit_ns,
+                                                     .reference_limit_ns = o->limit_ns,
+                                                     .stop = o->stop},
+                             out_observer);
+}
+
 static hsc_status *look_again(hsc__blame *b, json_t *overrides, bool *out_shows, bool *out_known) {
   hsc_observer *observer = NULL;
   hsc_observation seen = {0};
-  const hsc_blame_options *o = b->options;
-  hsc_status *status =
-      hsc_observer_create(&(hsc_observer_options){.device = o->device,
-                                                  .reference = o->against,
-                                                  .overrides = overrides,
-                                                  .executable = o->executable,
-                                                  .scratch = hsc__blame_directory(b),
-                                                  .seed = o->seed,
-                                                  .limit_ns = o->limit_ns,
-                                                  .reference_limit_ns = o->limit_ns,
-                                                  .stop = o->stop},
-                          &observer);
+  hsc_status *status = observe(b, overrides, &observer);
   if (!status)
-    status = hsc_observer_look(observer, &b->symptom, &(hsc_looked_at){.path = o->program}, &seen);
+    status = hsc_observer_look(observer, &b->symptom, &(hsc_looked_at){.path = b->options->program},
+                               &seen);
   *out_shows = seen.shows;
   *out_known = seen.known;
   hsc_observation_deinit(&seen);
+  hsc_observer_destroy(observer);
+  return status;
+}
+
+hsc_status *hsc__blame_measure(hsc__blame *b, json_t *overrides, bool against, double *out_cost) {
+  hsc_observer *observer = NULL;
+  hsc_status *status = observe(b, overrides, &observer);
+  *out_cost = NAN;
+  if (!status)
+    status = hsc_observer_cost(observer, &b->symptom, &(hsc_looked_at){.path = b->options->program},
+                               against, out_cost);
   hsc_observer_destroy(observer);
   return status;
 }

@@ -77,6 +77,13 @@ HSC_MUST_USE hsc_status *hsc_observer_look(hsc_observer *observer,
                                            const hsc_looked_at *program,
                                            hsc_observation *out_observation);
 
+// What a program costs on the device, or on the reference: seconds of a run (SLOW) or of its compilation (COMPILE), bytes
+// (MEMORY); NaN where it cannot be measured. Errors: as hsc_observer_look's.
+HSC_MUST_USE hsc_status *hsc_observer_cost(hsc_observer *observer,
+                                           const hsc_symptom *symptom,
+                                           const hsc_looked_at *program,
+                                           bool on_reference,
+                                           double *out_cost);
 // The outputs of a program on the reference (else its substitute): the worker's "outputs", with
 // files below `directory`. *out_outputs NULL when it cannot be run there; *out_why (heap) says why.
 HSC_MUST_USE hsc_status *hsc_observer_reference(hsc_observer *observer,

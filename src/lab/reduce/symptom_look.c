@@ -263,6 +263,18 @@ static hsc_status *measure(hsc_observer *o,
   return NULL;
 }
 
+hsc_status *hsc_observer_cost(hsc_observer *observer,
+                              const hsc_symptom *symptom,
+                              const hsc_looked_at *program,
+                              bool on_reference,
+                              double *out_cost) {
+  char *why = NULL;
+  hsc_lab_worker *worker = on_reference ? observer->reference : observer->device;
+  hsc_status *status = measure(observer, worker, symptom, program, out_cost, &why);
+  hsc_free(why);
+  return status;
+}
+
 enum { REPEATS = 3 };  // looks that must all say so, where time is what is looked at
 
 static hsc_status *look_cost(hsc_observer *o,
