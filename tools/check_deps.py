@@ -55,7 +55,14 @@ ROOMS = {
         "parquet": ["core", "files"],
         "process": ["core"],
     },
-    "hlo": {"ir": [], "infer": ["ir"], "eval": ["ir"], "print": ["ir"], "cost": ["ir"]},
+    "hlo": {
+        "ir": [],
+        "infer": ["ir"],
+        "eval": ["ir"],
+        "error": ["ir"],
+        "print": ["ir"],
+        "cost": ["ir"],
+    },
     "formats": {
         ".": ["common", "mlir"],
         "common": [],

@@ -100,8 +100,8 @@ static void spoil(hsc_module *module) {
   }
 }
 
-// A temporary of 64 copies of the result, of which one is used: sorted, so that none is like another
-// to the passes that follow.
+// A temporary of 64 copies of the result, of which one is used: sorted, so that none is like
+// another to the passes that follow.
 static hsc_status *waste(hsc_module *module) {
   hsc_computation *entry = module->entry;
   hsc_instr *root = entry->root;

@@ -103,6 +103,8 @@ hsc_status *hsc__blame_run(hsc__blame *b,
     return hsc_status_out_of_memory();
   if (trial->save_to && !compile)
     json_object_set_new(request, "save_to", json_string(trial->save_to));
+  if (b->data && !compile)
+    json_object_set(request, "data", b->data);
   if (trial->perturbation > 0)
     json_object_set_new(request, "perturb", json_real(trial->perturbation));
   if (!evaluator && !compile)
@@ -157,6 +159,10 @@ static hsc_status *document_of(hsc__blame *b, json_t **out_document) {
     json_object_set_new(document, "meaning", json_string(VERDICTS[b->verdict].doc));
     json_object_set(document, "evidence", b->evidence);
     json_object_set(document, "tied", b->tied);
+    json_object_set_new(document, "inputs", text_or_null(b->inputs));
+    bool bound = b->has_symptom && !isnan(b->bound);
+    json_object_set_new(document, "bound_from",
+                        bound ? json_string(b->derived ? "derived" : "measured") : json_null());
     json_object_set_new(document, "stages", b->stages ? json_incref(b->stages) : json_null());
     json_object_set_new(document, "versions", b->versions ? json_incref(b->versions) : json_null());
     json_object_set_new(document, "report", json_null());
@@ -192,6 +198,7 @@ static hsc_status *begin(hsc__blame *b) {
   b->tied = json_array();
   if (!b->evidence || !b->repaired_by || !b->tied)
     return hsc_status_out_of_memory();
+  b->data = json_incref(o->data);
   if (o->symptom) {
     b->symptom = *o->symptom;
     b->has_symptom = true;
@@ -219,8 +226,9 @@ static void finish(hsc__blame *b) {
   hsc_lab_worker_destroy(b->device);
   hsc_lab_worker_destroy(b->reference);
   hsc_lab_worker_destroy(b->substitute);
-  json_t *const values[] = {b->right, b->moved,       b->evidence, b->repaired_by,
-                            b->tied,  b->instruction, b->stages,   b->versions};
+  json_t *const values[] = {b->data,        b->evidence, b->repaired_by, b->tied,
+                            b->instruction, b->stages,   b->versions};
+  hsc__blame_right_deinit(&b->right);
   for (size_t i = 0; i < HSC_COUNT_OF(values); i++)
     json_decref(values[i]);
   hsc_agreement_destroy(b->agreement);

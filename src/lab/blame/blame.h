@@ -27,10 +27,11 @@ typedef struct hsc_blame_options {
   const hsc_symptom *symptom;  // NULL = whatever shows: crash, error, hang, wrong
   json_t *overrides;           // compile options of the device; NULL = none. Borrowed
   uint64_t seed;               // of the inputs
-  int runs;                    // of the device; 0 = 5
-  int64_t limit_ns;            // of each job; longer is a hang
-  double budget_s;             // of the whole; what is not asked by then is in coverage; 0 = none
-  const char *executable;      // to start workers with; NULL = the running one
+  json_t *data;      // inputs in place of the seed's, as jobs take them; NULL = none. Borrowed
+  int runs;          // of the device; 0 = 5
+  int64_t limit_ns;  // of each job; longer is a hang
+  double budget_s;   // of the whole; what is not asked by then is in coverage; 0 = none
+  const char *executable;  // to start workers with; NULL = the running one
   void (*progress)(void *user, int64_t done, int64_t total, const char *text);  // may be NULL
   void *user;
   const volatile int *stop;  // NULL = never

@@ -20,9 +20,23 @@ typedef struct hsc__distance {
   bool beyond_type;  // beyond what the type's precision alone allows
   double seen;       // the largest difference; of a wrong output where there is one
   double bound;      // that this output may differ by
+  double share;      // times its bound; infinite beside an exact value, or for NaN
+  bool derived;      // the bound is derived from the program; false: it was measured
   int output;        // which one that is
   int64_t nans;      // elements that are NaN on one side only
 } hsc__distance;
+
+// What is right, on one set of inputs.
+typedef struct hsc__right {
+  json_t *outputs;  // of the reference; NULL = none
+  const char *by;   // who computed them
+  const char *why;  // why there are none
+  json_t *moved;    // what a last place of the inputs does to them; NULL = not asked, or failed
+  bool asked_moved;
+  json_t *bounded;  // outputs of a "bounds" job of the program; NULL = not asked, or not derived
+  json_t *origins;  // its answer: "nan", "infinity", "lost_digits"; NULL likewise
+  bool asked_bounds;
+} hsc__right;
 
 typedef struct hsc__blame {
   const hsc_blame_options *options;
@@ -32,12 +46,11 @@ typedef struct hsc__blame {
   int64_t start_ns;
   hsc_symptom symptom;
   bool has_symptom;
-  json_t *right;          // outputs of the reference; NULL = none
-  const char *right_by;   // who computed them
-  const char *right_why;  // why there are none
-  json_t *moved;  // what a last place of the inputs does to them; NULL = not asked, or failed
-  bool asked_moved;
-  bool draws;  // random numbers of the device's own
+  hsc__right right;
+  json_t *data;        // inputs in place of the seed's, as jobs take them; NULL = the seed's
+  const char *inputs;  // which kind of generated inputs the symptom shows on; NULL = the given ones
+  bool derived;        // what the verdict rests on is a derived bound
+  bool draws;          // random numbers of the device's own
   int directories;
 
   hsc_agreement *agreement;  // of everything that the verdict rests on
@@ -87,7 +100,12 @@ const char *hsc__blame_words(hsc__blame *b, const hsc_answer *answer);
 // Runs the device, asks the reference: the symptom, how often it shows, and where that is an answer
 // already, the verdict. *out_decided: it is.
 HSC_MUST_USE hsc_status *hsc__blame_find(hsc__blame *b, bool *out_decided);
-// Outputs against the right ones: b->right, or another run's.
+// Asks the reference: fills b->right.outputs, or why there are none.
+HSC_MUST_USE hsc_status *hsc__blame_reference(hsc__blame *b);
+void hsc__blame_right_deinit(hsc__right *right);
+// A run that was wrong (HSC_OUTCOME_OK) or did not get through is what is followed.
+void hsc__blame_show(hsc__blame *b, hsc_outcome outcome, const hsc__distance *distance);
+// Outputs against the right ones: b->right.outputs, or another run's.
 HSC_MUST_USE hsc_status *hsc__blame_distance(hsc__blame *b,
                                              json_t *right,
                                              json_t *outputs,
@@ -105,6 +123,11 @@ HSC_MUST_USE hsc_status *hsc__blame_measure(hsc__blame *b,
                                             bool against,
                                             double *out_cost);
 
+// blame_inputs.c
+// The device on each kind of blame_inputs.def. *out_shows: it is wrong on one, or does not get
+// through; b->data, b->right and the symptom are that one's then, else as they were.
+HSC_MUST_USE hsc_status *hsc__blame_try_inputs(hsc__blame *b, bool *out_shows);
+
 // blame_zip.c
 // Files of a directory into a zip archive; one that would make it larger than the limit is left
 // out. Errors: a file that cannot be read, no memory.
@@ -112,8 +135,12 @@ HSC_MUST_USE hsc_status *hsc__blame_zip(
     const char *directory, const char *const *names, int count, size_t limit_bytes, hsc_bytes *out);
 
 // blame_origin.c
-// The first instruction, in the order of evaluation, that makes a NaN of operands without one:
-// {"name", "text", "op_name", "source", "operands"}; NULL = none, or the evaluator cannot say.
+// Fills b->bounded and b->origins, once; a program of which the analysis cannot be made leaves them
+// NULL.
+HSC_MUST_USE hsc_status *hsc__blame_bounds(hsc__blame *b);
+// The first instruction, in the order of evaluation, that makes a NaN of operands without one, as
+// the schema's "instruction"; NULL = the outputs have none, or the evaluator cannot say. What is to
+// be said of infinities and lost digits becomes evidence.
 HSC_MUST_USE hsc_status *hsc__blame_nan_origin(hsc__blame *b, json_t **out_instruction);
 
 // blame_pass.c

@@ -276,8 +276,8 @@ static hsc_status *look_at_front_end(hsc__blame *b, bool *out_guilty) {
   hsc_status *status = hsc__blame_run(
       b, b->reference,
       &(hsc__trial){.program = b->list.first_dump, .save_to = hsc__blame_directory(b)}, &answer);
-  if (!status && answer.outcome == HSC_OUTCOME_OK && b->right)
-    status = hsc__blame_distance(b, b->right, json_object_get(answer.body, "outputs"), &d);
+  if (!status && answer.outcome == HSC_OUTCOME_OK && b->right.outputs)
+    status = hsc__blame_distance(b, b->right.outputs, json_object_get(answer.body, "outputs"), &d);
   if (!status && !d.known)
     hsc__blame_gap(b, name,
                    answer.status ? hsc_status_message(answer.status) : "it cannot be compared");
@@ -299,6 +299,8 @@ static hsc_status *run_stages(hsc__blame *b) {
                                                             .runner = &evaluator,
                                                             .second_runner = o->substitute,
                                                             .overrides = o->overrides,
+                                                            .bounded = b->right.bounded,
+                                                            .data = b->data,
                                                             .seed = o->seed,
                                                             .tolerance = 1,
                                                             .limit_ns = o->limit_ns,
@@ -398,6 +400,8 @@ hsc_status *hsc__blame_wrong(hsc__blame *b) {
   const char *what = hsc_arena_printf(
       b->arena, "output differs from the reference by up to %.3g, and %.3g is the bound", b->seen,
       b->bound);
+  if (b->inputs)
+    what = hsc_arena_printf(b->arena, "on other inputs than the seed's (%s) %s", b->inputs, what);
   HSC_TRY(hsc_arena_status(b->arena));
   if (b->verdict == HSC__BLAME_FRONT_END)
     what = "what is there is not the program that it was given";
@@ -474,12 +478,12 @@ hsc_status *hsc__blame_end(hsc__blame *b) {
     HSC_TRY(hsc__blame_find_rewrite(b));
   } else if (!at.in_compile) {
     b->verdict = HSC__BLAME_BELOW_HLO;
-  } else if (b->symptom.kind == HSC_SYMPTOM_ERROR && !b->right) {
+  } else if (b->symptom.kind == HSC_SYMPTOM_ERROR && !b->right.outputs) {
     b->verdict = HSC__BLAME_PROGRAM;
     hsc_bytes_printf(&b->headline, "the program's own fault: the reference refuses it too: %s",
-                     b->right_why ? b->right_why : "");
+                     b->right.why ? b->right.why : "");
     return hsc_bytes_status(&b->headline);
-  } else if (at.before_passes && b->right) {
+  } else if (at.before_passes && b->right.outputs) {
     b->verdict = HSC__BLAME_FRONT_END;
   }
   const char *what = hsc_arena_printf(

@@ -21,54 +21,59 @@ static const double ROUNDING_FACTOR = 4;
 
 static hsc_status *run_reference(hsc__blame *b, const hsc__trial *trial, hsc_answer *out) {
   HSC_TRY(hsc__blame_run(b, b->reference, trial, out));
-  b->right_by = "the reference evaluator";
+  b->right.by = "the reference evaluator";
   bool other = out->outcome == HSC_OUTCOME_TIMEOUT || out->outcome == HSC_OUTCOME_UNSUPPORTED;
   if (!other || !b->substitute)
     return NULL;
-  b->right_why = hsc__blame_words(b, out);
+  b->right.why = hsc__blame_words(b, out);
   hsc_answer_deinit(out);
-  b->right_by = b->options->substitute->text;
+  b->right.by = b->options->substitute->text;
   return hsc__blame_run(b, b->substitute, trial, out);
 }
 
-static hsc_status *ask_reference(hsc__blame *b, hsc_outcome *out_outcome) {
+hsc_status *hsc__blame_reference(hsc__blame *b) {
   hsc_answer answer = {0};
   const char *directory = hsc__blame_directory(b);
   hsc_status *status = hsc_arena_status(b->arena);
   if (!status)
     status = run_reference(b, &(hsc__trial){.save_to = directory}, &answer);
-  if (!status) {
-    *out_outcome = answer.outcome;
-    if (answer.outcome == HSC_OUTCOME_OK)
-      b->right = json_incref(json_object_get(answer.body, "outputs"));
-    else
-      b->right_why = hsc__blame_words(b, &answer);
-  }
+  if (!status && answer.outcome == HSC_OUTCOME_OK)
+    b->right.outputs = json_incref(json_object_get(answer.body, "outputs"));
+  else if (!status)
+    b->right.why = hsc__blame_words(b, &answer);
   hsc_answer_deinit(&answer);
   return status;
+}
+
+void hsc__blame_right_deinit(hsc__right *right) {
+  json_decref(right->outputs);
+  json_decref(right->moved);
+  json_decref(right->bounded);
+  json_decref(right->origins);
+  *right = (hsc__right){0};
 }
 
 static hsc_status *measure_rounding(hsc__blame *b) {
   hsc_answer answer = {0};
   double perturbation = 0;
   json_t *rows = NULL;
-  const char *by = b->right_by;
+  const char *by = b->right.by;
   const char *directory = hsc__blame_directory(b);
   hsc_status *status = NULL;
-  if (b->asked_moved)
+  if (b->right.asked_moved)
     return hsc_arena_status(b->arena);
-  b->asked_moved = true;
+  b->right.asked_moved = true;
   HSC_GOTO(hsc_program_perturbation(b->options->program, &perturbation));
   HSC_GOTO(
       run_reference(b, &(hsc__trial){.save_to = directory, .perturbation = perturbation}, &answer));
-  b->right_by = by;
+  b->right.by = by;
   if (answer.outcome != HSC_OUTCOME_OK)
     goto done;
   if (!(rows = json_array()))
     HSC_GOTO(hsc_status_out_of_memory());
-  HSC_GOTO(hsc_compare_outputs(b->right, json_object_get(answer.body, "outputs"), "inputs",
+  HSC_GOTO(hsc_compare_outputs(b->right.outputs, json_object_get(answer.body, "outputs"), "inputs",
                                "inputs moved by a last place", rows));
-  b->moved = json_incref(rows);
+  b->right.moved = json_incref(rows);
 done:
   hsc_scratch_empty(directory);
   hsc_answer_deinit(&answer);
@@ -87,7 +92,7 @@ static double worst_share(const hsc__blame *b) {
   double worst = 0;
   json_t *row;
   size_t i;
-  json_array_foreach (b->moved, i, row)
+  json_array_foreach (b->right.moved, i, row)
     if (number_of(row, "largest_value") > 0)
       worst = fmax(worst, number_of(row, "max_abs") / number_of(row, "largest_value"));
   return fmin(worst, 1);
@@ -97,10 +102,10 @@ static double bound_of(const hsc__blame *b, json_t *row, size_t output) {
   double size = number_of(row, "largest_value");
   double tolerance = number_of(row, "tolerance");
   double bound = tolerance * size;
-  if (b->moved && tolerance > 0)
-    bound =
-        fmax(bound, fmax(ROUNDING_FACTOR * number_of(json_array_get(b->moved, output), "max_abs"),
-                         worst_share(b) * size));
+  if (b->right.moved && tolerance > 0)
+    bound = fmax(
+        bound, fmax(ROUNDING_FACTOR * number_of(json_array_get(b->right.moved, output), "max_abs"),
+                    worst_share(b) * size));
   return bound;
 }
 
@@ -113,46 +118,99 @@ static double share_of(double seen, double bound, int64_t nans) {
   return bound > 0 ? seen / bound : INFINITY;
 }
 
+// A row held against the derived bound; false where that leaves something open.
+static bool judge_by_bound(json_t *row, hsc__distance *out) {
+  hsc_bound_says says = hsc_bound_says_of(row);
+  if (says == HSC_BOUND_UNKNOWN)
+    return false;
+  bool beyond = says == HSC_BOUND_BEYOND;
+  out->derived = true;
+  out->wrong = beyond;
+  out->seen = number_of(row, beyond ? "share_abs" : "max_abs");
+  out->bound = number_of(row, "share_bound");
+  // within bounds that are infinite there is no share
+  out->share = json_is_null(json_object_get(row, "share")) ? INFINITY : number_of(row, "share");
+  out->nans = beyond && isnan(out->seen) ? 1 : 0;
+  return true;
+}
+
+// A row held against what its type's precision allows and what a last place of the inputs makes of
+// it; of elements that have derived bounds nothing is left to say.
+static hsc_status *judge_by_rounding(hsc__blame *b,
+                                     json_t *row,
+                                     size_t output,
+                                     hsc__distance *out) {
+  bool partly = json_object_get(row, "share") != NULL;
+  double type_bound = number_of(row, "tolerance") * number_of(row, "largest_value");
+  out->seen = number_of(row, partly ? "unjudged_abs" : "max_abs");
+  out->nans = json_integer_value(json_object_get(row, partly ? "unjudged_nans" : "nan_mismatches"));
+  if ((out->nans > 0 || !(out->seen <= type_bound)) && number_of(row, "tolerance") > 0)
+    HSC_TRY(measure_rounding(b));
+  out->bound = bound_of(b, row, output);
+  out->share = share_of(out->seen, out->bound, out->nans);
+  out->wrong = out->share > 1;
+  return NULL;
+}
+
+static bool any_difference(json_t *rows) {
+  json_t *row;
+  size_t i;
+  json_array_foreach (rows, i, row)
+    if (strcmp(json_string_value(json_object_get(row, "verdict")), "equal") != 0)
+      return true;
+  return false;
+}
+
+// Rows of outputs against the right ones; with bounds where they differ at all and are held against
+// b->right.outputs. *out_rows NULL: they cannot be compared.
+static hsc_status *rows_of(hsc__blame *b, json_t *right, json_t *outputs, json_t **out_rows) {
+  json_t *rows = json_array();
+  *out_rows = NULL;
+  if (!rows)
+    return hsc_status_out_of_memory();
+  hsc_status *failed = hsc_compare_outputs(right, outputs, "reference", "device", rows);
+  if (!failed && right == b->right.outputs && any_difference(rows)) {
+    failed = hsc__blame_bounds(b);
+    if (!failed && b->right.bounded) {
+      json_array_clear(rows);
+      failed = hsc_compare_outputs(b->right.bounded, outputs, "reference", "device", rows);
+    }
+  }
+  if (!failed) {
+    *out_rows = rows;
+    return NULL;
+  }
+  json_decref(rows);
+  if (hsc_status_code(failed) == HSC_RESOURCE_EXHAUSTED || hsc_status_code(failed) == HSC_CANCELLED)
+    return failed;
+  hsc_status_free(failed);
+  return NULL;
+}
+
 hsc_status *hsc__blame_distance(hsc__blame *b,
                                 json_t *right,
                                 json_t *outputs,
                                 hsc__distance *out_distance) {
-  json_t *rows = json_array();
+  json_t *rows = NULL;
   json_t *row;
   size_t i;
   double worst = -1;
-  *out_distance = (hsc__distance){.bound = 0};
-  if (!rows)
-    return hsc_status_out_of_memory();
-  hsc_status *failed = hsc_compare_outputs(right, outputs, "reference", "device", rows);
-  if (failed) {
-    json_decref(rows);
-    if (hsc_status_code(failed) == HSC_RESOURCE_EXHAUSTED)
-      return failed;
-    hsc_status_free(failed);
-    return NULL;
-  }
-  hsc_status *status = NULL;
-  out_distance->known = true;
+  bool beyond_type = false;
+  hsc_status *status = rows_of(b, right, outputs, &rows);
+  *out_distance = (hsc__distance){.known = rows != NULL};
   json_array_foreach (rows, i, row) {
-    double seen = number_of(row, "max_abs");
+    hsc__distance d = {.known = true, .output = (int)i};
     double type_bound = number_of(row, "tolerance") * number_of(row, "largest_value");
-    int64_t nans = json_integer_value(json_object_get(row, "nan_mismatches"));
-    bool beyond = nans > 0 || !(seen <= type_bound);
-    if (beyond && number_of(row, "tolerance") > 0 && !status)
-      status = measure_rounding(b);
-    double bound = bound_of(b, row, i);
-    double share = share_of(seen, bound, nans);
-    out_distance->beyond_type |= beyond;
-    if (share <= worst)
+    beyond_type |= json_integer_value(json_object_get(row, "nan_mismatches")) > 0 ||
+                   !(number_of(row, "max_abs") <= type_bound);
+    if (!status && !judge_by_bound(row, &d))
+      status = judge_by_rounding(b, row, i, &d);
+    if (status || d.share <= worst)
       continue;
-    worst = share;
-    out_distance->wrong = share > 1;
-    out_distance->seen = seen;
-    out_distance->bound = bound;
-    out_distance->nans = nans;
-    out_distance->output = (int)i;
+    worst = d.share;
+    *out_distance = d;
   }
+  out_distance->beyond_type = beyond_type;
   json_decref(rows);
   return status;
 }
@@ -179,27 +237,23 @@ static bool same_digests(json_t *a, json_t *c) {
   return true;
 }
 
-static double worst_of(const hsc__distance *d) {
-  return share_of(d->seen, d->bound, d->nans);
-}
-
 // Outputs of one run: against the first run's, and against the reference's.
 static hsc_status *count_outputs(hsc__blame *b, json_t *outputs, tally *t) {
   bool changed = t->first && !same_digests(t->first, outputs);
   hsc__distance d = {0};
-  if (!b->right) {
+  if (!b->right.outputs) {
     t->other_digests += changed;
   } else if (!t->first || changed) {
-    HSC_TRY(hsc__blame_distance(b, b->right, outputs, &d));
+    HSC_TRY(hsc__blame_distance(b, b->right.outputs, outputs, &d));
     t->not_comparable |= !d.known;
     t->wrong += d.wrong;
     t->other_digests += changed;
-    if (worst_of(&d) > worst_of(&t->worst) || !t->first)
+    if (d.share > t->worst.share || !t->first)
       t->worst = d;
   } else {
     t->wrong += t->worst.wrong;  // bit by bit the first run's
   }
-  if (changed && b->right) {
+  if (changed && b->right.outputs) {
     hsc__distance apart = {0};
     HSC_TRY(hsc__blame_distance(b, t->first, outputs, &apart));
     t->beyond_each_other += apart.wrong;
@@ -273,6 +327,7 @@ static hsc_status *judge_agreement(hsc__blame *b, const tally *t) {
   const hsc__distance *d = &t->worst;
   b->seen = d->seen;
   b->bound = d->bound;
+  b->derived = d->derived;
   json_t *origin = NULL;
   HSC_TRY(hsc__blame_nan_origin(b, &origin));
   hsc_agreement_compared(b->agreement, "the outputs",
@@ -314,6 +369,7 @@ static hsc_status *judge_flaky(hsc__blame *b, const tally *t) {
   b->shows = t->wrong > t->other_digests ? t->wrong : t->other_digests;
   b->seen = t->worst.seen;
   b->bound = t->worst.bound;
+  b->derived = t->worst.derived;
   hsc_agreement_compared(b->agreement, "the runs among themselves", HSC_FINDING_DIFFERENT);
   hsc_bytes_printf(&b->headline,
                    "%s is not deterministic: of %d runs on the same inputs %d give other numbers "
@@ -347,10 +403,10 @@ static hsc_status *judge_outputs(hsc__blame *b, const tally *t, bool *out_decide
   if (b->draws && (t->wrong || t->other_digests || t->not_comparable))
     return cannot_tell(b, "the outputs",
                        "the program draws random numbers (rng), and each device draws its own");
-  if (!b->right && t->other_digests)
+  if (!b->right.outputs && t->other_digests)
     return judge_flaky(b, t);
-  if (!b->right)
-    return cannot_tell(b, "the outputs", b->right_why ? b->right_why : "there is no reference");
+  if (!b->right.outputs)
+    return cannot_tell(b, "the outputs", b->right.why ? b->right.why : "there is no reference");
   if (t->not_comparable)
     return cannot_tell(b, "the outputs", "they are not of the reference's number or shapes");
   hsc__blame_tell(b, "do the outputs agree with the reference?",
@@ -365,7 +421,31 @@ static hsc_status *judge_outputs(hsc__blame *b, const tally *t, bool *out_decide
   b->shows = t->wrong;
   b->seen = t->worst.seen;
   b->bound = t->worst.bound;
+  b->derived = t->worst.derived;
   hsc_agreement_compared(b->agreement, "the outputs", HSC_FINDING_DIFFERENT);
+  return NULL;
+}
+
+void hsc__blame_show(hsc__blame *b, hsc_outcome outcome, const hsc__distance *d) {
+  take_symptom(b, outcome == HSC_OUTCOME_OK ? HSC_SYMPTOM_WRONG : symptom_of(outcome));
+  b->verdict = HSC__BLAME_UNKNOWN;
+  b->runs = b->shows = 1;
+  b->seen = outcome == HSC_OUTCOME_OK ? d->seen : NAN;
+  b->bound = outcome == HSC_OUTCOME_OK ? d->bound : NAN;
+  b->derived = d->derived;
+  hsc_bytes_reset(&b->headline);
+  hsc__blame_tell(b, "and on other inputs?", "%s: it shows (%.3g, bound %.3g)", b->inputs, b->seen,
+                  b->bound);
+}
+
+// Nobody was found at fault on the inputs that were given: are there others?
+static hsc_status *look_further(hsc__blame *b, bool *io_decided) {
+  bool shows = false;
+  bool nobody = b->verdict == HSC__BLAME_NOTHING || b->verdict == HSC__BLAME_ROUNDING;
+  if (!*io_decided || !nobody || b->draws || b->data)
+    return NULL;
+  HSC_TRY(hsc__blame_try_inputs(b, &shows));
+  *io_decided = !shows;
   return NULL;
 }
 
@@ -377,15 +457,14 @@ static bool is_cost(const hsc__blame *b) {
 
 hsc_status *hsc__blame_find(hsc__blame *b, bool *out_decided) {
   tally t = {0};
-  hsc_outcome reference = HSC_OUTCOME_OK;
   hsc_status *status = NULL;
   *out_decided = false;
   if (is_cost(b))
     return NULL;  // looked for where it is followed
-  HSC_GOTO(ask_reference(b, &reference));
-  hsc__blame_tell(
-      b, "what is right?", "%s",
-      b->right ? hsc_arena_printf(b->arena, "what %s computes", b->right_by) : b->right_why);
+  HSC_GOTO(hsc__blame_reference(b));
+  hsc__blame_tell(b, "what is right?", "%s",
+                  b->right.outputs ? hsc_arena_printf(b->arena, "what %s computes", b->right.by)
+                                   : b->right.why);
   HSC_GOTO(run_device(b, &t));
   if (t.ended[HSC_OUTCOME_OK] < b->runs)
     status = judge_ended(b, &t, out_decided);
@@ -393,6 +472,8 @@ hsc_status *hsc__blame_find(hsc__blame *b, bool *out_decided) {
     status = judge_outputs(b, &t, out_decided);
   else
     take_symptom(b, HSC_SYMPTOM_WRONG);  // no numbers of its own: its stages are looked at
+  if (!status)
+    status = look_further(b, out_decided);
 done:
   json_decref(t.first);
   return status;
@@ -451,8 +532,9 @@ hsc_status *hsc__blame_shows(hsc__blame *b, json_t *overrides, bool *out_shows, 
       b, b->device, &(hsc__trial){.save_to = directory, .overrides = overrides}, &answer);
   bool ok = !status && answer.outcome == HSC_OUTCOME_OK;
   if (b->symptom.kind == HSC_SYMPTOM_WRONG) {
-    if (ok && b->right)
-      status = hsc__blame_distance(b, b->right, json_object_get(answer.body, "outputs"), &d);
+    if (ok && b->right.outputs)
+      status =
+          hsc__blame_distance(b, b->right.outputs, json_object_get(answer.body, "outputs"), &d);
     *out_shows = d.wrong;
     *out_known = d.known;
   } else {

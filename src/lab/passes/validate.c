@@ -55,6 +55,8 @@ static hsc_status *run_stage(hsc_validation *v,
                 "seed", (json_int_t)v->options->seed, "save_to", outputs_dir);
   if (!request)
     return hsc_status_out_of_memory();
+  if (v->options->data)
+    json_object_set(request, "data", v->options->data);
   if (perturbation > 0)
     json_object_set_new(request, "perturb", json_real(perturbation));
   if (!evaluator)
@@ -123,6 +125,7 @@ hsc_status *hsc__validate_judge(hsc_validation *v, json_t *rows, json_t *stage, 
   const char *worst = "equal";
   double max_abs = 0;
   double max_ulp = NAN;  // not known: every difference is across zero
+  v->beyond_bound = false;
   json_t *row;
   size_t i;
   json_array_foreach (rows, i, row) {
@@ -130,7 +133,13 @@ hsc_status *hsc__validate_judge(hsc_validation *v, json_t *rows, json_t *stage, 
     if (!strcmp(verdict, "equal"))
       continue;
     verdict = "close";
-    if (beyond_tolerance(v, row)) {
+    hsc_bound_says bound = hsc_bound_says_of(row);
+    if (bound == HSC_BOUND_BEYOND) {
+      verdict = "different";
+      v->beyond_bound = true;
+    } else if (bound == HSC_BOUND_WITHIN) {
+      verdict = beyond_tolerance(v, row) ? "rounding" : "close";
+    } else if (beyond_tolerance(v, row)) {
       HSC_TRY(measure_rounding(v, arena));
       verdict = hsc_is_rounding(v->moved, row, i) ? "rounding" : "different";
     }
@@ -172,6 +181,17 @@ bool hsc__validate_same_interface(json_t *a, json_t *b) {
   return true;
 }
 
+hsc_status *hsc__validate_compare(
+    hsc_validation *v, json_t *right, json_t *made, const char *name, json_t *out_rows) {
+  json_t *bounded = v->options->bounded;
+  json_t *output;
+  size_t i;
+  if (bounded && hsc__validate_same_interface(bounded, right))
+    json_array_foreach (right, i, output)
+      json_object_set(output, "bound", json_object_get(json_array_get(bounded, i), "bound"));
+  return hsc_compare_outputs(right, made, "input", name, out_rows);
+}
+
 // ---- the stages ---------------------------------------------------------------------------------
 
 json_t *hsc__validate_new_stage(const hsc_pass_row *row, int64_t run) {
@@ -188,12 +208,13 @@ static hsc_status *look_into(
     hsc_validation *v, json_t *stage, const char *path, const hsc_pass_row *row, int64_t run) {
   json_t *instruction = NULL;
   double max_abs = hsc_json_number(json_object_get(stage, "max_abs"));
-  bool agree = max_abs <= v->excused;
+  bool agree = max_abs <= v->excused && !v->beyond_bound;
+  double seen = v->beyond_bound ? max_abs : 0;
   if (v->first)
     return NULL;
-  hsc_status *failed =
-      agree ? NULL
-            : hsc__validate_first_difference(v->options, v->last_good, path, &instruction, &agree);
+  hsc_status *failed = agree ? NULL
+                             : hsc__validate_first_difference(v->options, v->last_good, path, seen,
+                                                              &instruction, &agree);
   if (!failed && agree) {
     json_object_set_new(stage, "verdict", json_string("rounding"));
     v->excused = fmax(v->excused, max_abs);
@@ -351,7 +372,7 @@ static hsc_status *take_stage(hsc_validation *v,
     hsc__validate_enter(v, stage, arena);
     goto done;
   }
-  HSC_GOTO(hsc_compare_outputs(v->first_outputs, made, "input", row->pass, rows));
+  HSC_GOTO(hsc__validate_compare(v, v->first_outputs, made, row->pass, rows));
   HSC_GOTO(hsc__validate_judge(v, rows, stage, arena));
   if (!strcmp(json_string_value(json_object_get(stage, "verdict")), "different") && !v->draws)
     HSC_GOTO(look_into(v, stage, path, row, run));

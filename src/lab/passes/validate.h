@@ -22,10 +22,14 @@ typedef struct hsc_validate_options {
   const hsc_device_spec *runner;  // what runs the stages
   // takes over where the runner is the evaluator and too slow for the first stage; NULL = none
   const hsc_device_spec *second_runner;
-  json_t *overrides;       // of the compile; NULL = none. Borrowed
-  const char *disable;     // passes that are off, for the document; may be NULL
-  uint64_t seed;           // of the inputs
-  double tolerance;        // multiplies the tolerance of the outputs' types; 1
+  json_t *overrides;    // of the compile; NULL = none. Borrowed
+  const char *disable;  // passes that are off, for the document; may be NULL
+  uint64_t seed;        // of the inputs
+  json_t *data;         // inputs in place of the seed's, as jobs take them; NULL = none. Borrowed
+  double tolerance;     // multiplies the tolerance of the outputs' types; 1
+  // "outputs" of a "bounds" job of the program: what is within their bounds is right, what is
+  // beyond is not, whatever the tolerance. NULL = none. Borrowed
+  json_t *bounded;
   int64_t limit_ns;        // for one job
   const char *executable;  // to start workers with; NULL = the running one
   void (*progress)(void *user, int64_t done, int64_t total, const char *text);  // may be NULL

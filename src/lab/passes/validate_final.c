@@ -24,6 +24,8 @@ static json_t *request_of(const hsc_validate_options *o, const char *job, const 
   json_t *request =
       json_pack("{s:s, s:s, s:o, s:I, s:s, s:[s]}", "job", job, "program", o->program, "transforms",
                 transforms, "seed", (json_int_t)o->seed, "save_to", save_to, "cache", "memory");
+  if (request && o->data)
+    json_object_set(request, "data", o->data);
   return request;
 }
 
@@ -68,7 +70,7 @@ static hsc_status *differ(
   *out_differ = true;
   hsc_status *status = rows && stage ? NULL : hsc_status_out_of_memory();
   if (!status && hsc__validate_same_interface(left, right)) {
-    status = hsc_compare_outputs(left, right, "left", "right", rows);
+    status = hsc__validate_compare(v, left, right, "right", rows);
     if (!status)
       status = hsc__validate_judge(v, rows, stage, arena);
     if (!status)
@@ -182,7 +184,7 @@ hsc_status *hsc__validate_final(hsc_validation *v, hsc_arena *arena, const char 
                         json_string("its outputs have other shapes than the program's"));
   else {
     rows = json_array();
-    HSC_GOTO(hsc_compare_outputs(v->first_outputs, made, "input", "executable", rows));
+    HSC_GOTO(hsc__validate_compare(v, v->first_outputs, made, "executable", rows));
     HSC_GOTO(hsc__validate_judge(v, rows, stage, arena));
     if (!strcmp(json_string_value(json_object_get(stage, "verdict")), "different") && !v->draws)
       HSC_GOTO(look_below(v, stage, made, arena));

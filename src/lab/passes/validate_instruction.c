@@ -3,6 +3,7 @@
 #include <math.h>
 
 #include "base/core/clock.h"
+#include "base/files/file_io.h"
 #include "formats/common/formats.h"
 #include "lab/passes/hlo_diff.h"
 #include "lab/passes/validate_internal.h"
@@ -21,6 +22,24 @@ static void values_deinit(values *v) {
   hsc_module_destroy(v->module);
   hsc_arena_destroy(v->arena);
   *v = (values){0};
+}
+
+// What the options give in place of the seed's.
+static hsc_status *read_input(const hsc_validate_options *o, size_t number, hsc_literal *value) {
+  const char *path = json_string_value(json_array_get(o->data, number));
+  hsc_bytes data = {0};
+  if (!path)
+    return NULL;
+  HSC_TRY(hsc_file_read(path, &data));
+  size_t size = (size_t)hsc_shape_bytes(&value->shape);
+  hsc_status *status = NULL;
+  if (data.size != size)
+    status = HSC_ERR(INVALID_ARGUMENT, "%s has %zu bytes, input %zu takes %zu", path, data.size,
+                     number, size);
+  else if (size)
+    memcpy(value->data, data.data, size);
+  hsc_bytes_deinit(&data);
+  return status;
 }
 
 static hsc_status *evaluate_all(const hsc_validate_options *o, const char *path, values *out) {
@@ -44,6 +63,7 @@ static hsc_status *evaluate_all(const hsc_validate_options *o, const char *path,
         return HSC_ERR(UNIMPLEMENTED, "parameter %s is a tuple", instr->name);
       HSC_TRY(hsc_literal_create(out->arena, &instr->shape, &value));
       hsc_literal_fill(value, seed, (uint32_t)instr->attr.index.value);
+      HSC_TRY(read_input(o, (size_t)instr->attr.index.value, value));
     } else {
       hsc_literal **all = instr->operand_count <= 64
                               ? operands
@@ -78,15 +98,25 @@ static json_t *instruction_json(const hsc_instr *instr,
   return out;
 }
 
-static bool literals_agree(const hsc_literal *x, const hsc_literal *y, double tolerance_factor) {
+// What still counts as the same: a share of the value's size, or half of what the outputs differ by
+// where that is beyond their bound and less.
+static double allowed(const hsc_literal *x, double tolerance_factor, double seen) {
+  double scale = 0;
+  double tolerance = tolerance_factor * hsc_outputs_tolerance(x, &scale);
+  return seen > 0 ? fmin(tolerance * scale, seen / 2) : tolerance * scale;
+}
+
+static bool literals_agree(const hsc_literal *x,
+                           const hsc_literal *y,
+                           double tolerance_factor,
+                           double seen) {
   hsc_difference d;
-  double scale;
   if (!x || !y || hsc_shape_is_tuple(&x->shape) != hsc_shape_is_tuple(&y->shape))
     return false;
   if (hsc_shape_is_tuple(&x->shape)) {
     bool agree = x->shape.element_count == y->shape.element_count;
     for (int i = 0; agree && i < x->shape.element_count; i++)
-      agree = literals_agree(&x->elements[i], &y->elements[i], tolerance_factor);
+      agree = literals_agree(&x->elements[i], &y->elements[i], tolerance_factor, seen);
     return agree;
   }
   hsc_status *status = hsc_shape_is_array(&x->shape) && hsc_shape_is_array(&y->shape)
@@ -94,13 +124,13 @@ static bool literals_agree(const hsc_literal *x, const hsc_literal *y, double to
                            : HSC_ERR(UNIMPLEMENTED, "no array");
   bool compared = status == NULL;
   hsc_status_free(status);
-  return compared && d.nan_mismatches == 0 &&
-         d.max_abs <= tolerance_factor * hsc_outputs_tolerance(x, &scale) * scale;
+  return compared && d.nan_mismatches == 0 && d.max_abs <= allowed(x, tolerance_factor, seen);
 }
 
 hsc_status *hsc__validate_first_difference(const hsc_validate_options *o,
                                            const char *before,
                                            const char *after,
+                                           double seen,
                                            json_t **out_instruction,
                                            bool *out_agree) {
   values left;
@@ -112,9 +142,10 @@ hsc_status *hsc__validate_first_difference(const hsc_validate_options *o,
   if (!status)
     status = evaluate_all(o, after, &right);
   if (!status)
-    *out_agree = literals_agree(
-        hsc_map_get(left.by_name, hsc_view_of(left.module->entry->root->name)),
-        hsc_map_get(right.by_name, hsc_view_of(right.module->entry->root->name)), o->tolerance);
+    *out_agree =
+        literals_agree(hsc_map_get(left.by_name, hsc_view_of(left.module->entry->root->name)),
+                       hsc_map_get(right.by_name, hsc_view_of(right.module->entry->root->name)),
+                       o->tolerance, seen);
   if (!status)
     status = hsc_diff_modules(left.module, right.module, &diff);
   for (hsc_instr *r = status ? NULL : right.module->entry->first; r && !*out_instruction && !status;
@@ -130,13 +161,11 @@ hsc_status *hsc__validate_first_difference(const hsc_validate_options *o,
       hsc_literal *x = l ? hsc_map_get(left.by_name, hsc_view_of(l->name)) : NULL;
       hsc_literal *y = hsc_map_get(right.by_name, hsc_view_of(r->name));
       hsc_difference d;
-      double scale;
       if (!x || !y || !hsc_shape_is_array(&x->shape) || !hsc_shape_is_array(&y->shape) ||
           !hsc_shape_equal(&x->shape, &y->shape))
         continue;
       status = hsc_literal_compare(x, y, &d);
-      double tolerance = hsc_outputs_tolerance(x, &scale) * o->tolerance;
-      if (!status && (d.nan_mismatches > 0 || d.max_abs > tolerance * scale))
+      if (!status && (d.nan_mismatches > 0 || d.max_abs > allowed(x, o->tolerance, seen)))
         *out_instruction = instruction_json(r, l, &d);
       if (named == r)
         break;

@@ -16,7 +16,8 @@ typedef struct hsc_validation {
   // how rounding moves them (rounding.h); NULL = not asked yet, or the run failed
   json_t *moved;
   bool asked_moved;
-  double largest;  // difference of any stage so far
+  bool beyond_bound;  // what was judged last: beyond a bound of the options
+  double largest;     // difference of any stage so far
   // the largest difference that the evaluator did not confirm: the runner's rounding
   double excused;
   json_t *jumps;          // stages whose difference is several times that of all before
@@ -38,16 +39,22 @@ HSC_MUST_USE hsc_status *hsc__validate_judge(hsc_validation *v,
                                              json_t *stage,
                                              hsc_arena *arena);
 bool hsc__validate_same_interface(json_t *a, json_t *b);
+// hsc_compare_outputs, within the bounds of the options.
+HSC_MUST_USE hsc_status *hsc__validate_compare(
+    hsc_validation *v, json_t *right, json_t *made, const char *name, json_t *out_rows);
 // Tells the agreement of a finished stage: compared, or not and why.
 void hsc__validate_enter(hsc_validation *v, json_t *stage, hsc_arena *arena);
 
 // validate_instruction.c
 // The first instruction of the right stage's entry, in its order, whose value is not that of the
-// one that it was matched with. A fusion has the value of its root. *out_agree: the evaluator finds
-// the outputs of both within tolerance. Errors: what the evaluator cannot do, its time limit.
+// one that it was matched with. A fusion has the value of its root. `seen`: the difference of the
+// outputs where it is beyond a bound, else 0: smaller ones are looked at too. *out_agree: the
+// evaluator finds the outputs of both within tolerance. Errors: what the evaluator cannot do, its
+// time limit.
 HSC_MUST_USE hsc_status *hsc__validate_first_difference(const hsc_validate_options *options,
                                                         const char *before,
                                                         const char *after,
+                                                        double seen,
                                                         json_t **out_instruction,
                                                         bool *out_agree);
 

@@ -77,8 +77,9 @@ HSC_MUST_USE hsc_status *hsc_observer_look(hsc_observer *observer,
                                            const hsc_looked_at *program,
                                            hsc_observation *out_observation);
 
-// What a program costs on the device, or on the reference: seconds of a run (SLOW) or of its compilation (COMPILE), bytes
-// (MEMORY); NaN where it cannot be measured. Errors: as hsc_observer_look's.
+// What a program costs on the device, or on the reference: seconds of a run (SLOW) or of its
+// compilation (COMPILE), bytes (MEMORY); NaN where it cannot be measured. Errors: as
+// hsc_observer_look's.
 HSC_MUST_USE hsc_status *hsc_observer_cost(hsc_observer *observer,
                                            const hsc_symptom *symptom,
                                            const hsc_looked_at *program,

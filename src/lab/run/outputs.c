@@ -60,6 +60,76 @@ double hsc_outputs_tolerance(const hsc_literal *literal, double *out_scale) {
   }
 }
 
+// ---- within bounds ------------------------------------------------------------------------------
+
+static double distance_at(const hsc_literal *x, const hsc_literal *y, int64_t i) {
+  double a = hsc_literal_get_double(x, i);
+  double b = hsc_literal_get_double(y, i);
+  bool same = a == b || (isnan(a) && isnan(b));
+  if (!hsc_type_is_complex(x->shape.type))
+    return same ? 0 : fabs(a - b);
+  double ai = hsc_literal_get_imag(x, i);
+  double bi = hsc_literal_get_imag(y, i);
+  bool same_imaginary = ai == bi || (isnan(ai) && isnan(bi));
+  if (same && same_imaginary)
+    return 0;
+  return hypot(same ? 0 : a - b, same_imaginary ? 0 : ai - bi);
+}
+
+// How far the furthest element is beyond its bound, and what has no bound.
+typedef struct within {
+  double share, share_abs, share_bound, unjudged_abs;
+  int64_t unjudged, unjudged_nans;
+} within;
+
+static within look_within(const hsc_literal *x, const hsc_literal *y, const double *bounds) {
+  within w = {.share = 0};
+  int64_t count = hsc_shape_elements(&x->shape);
+  for (int64_t i = 0; i < count; i++) {
+    double distance = distance_at(x, y, i);
+    w.unjudged += isnan(bounds[i]);
+    if (distance == 0 || isinf(bounds[i]))
+      continue;
+    if (isnan(bounds[i])) {
+      w.unjudged_nans += isnan(distance);
+      w.unjudged_abs = fmax(w.unjudged_abs, distance);
+      continue;
+    }
+    // NaN on one side only, and anything beside an exact value, is infinitely far off
+    double share = isnan(distance) || bounds[i] == 0 ? INFINITY : distance / bounds[i];
+    if (share > w.share || (share == w.share && distance > w.share_abs)) {
+      w.share = share;
+      w.share_abs = distance;
+      w.share_bound = bounds[i];
+    }
+  }
+  return w;
+}
+
+static hsc_status *add_bounds(json_t *row,
+                              const char *path,
+                              const hsc_literal *x,
+                              const hsc_literal *y) {
+  hsc_bytes data = {0};
+  HSC_TRY(hsc_file_read(path, &data));
+  hsc_status *status = NULL;
+  if (data.size != (size_t)hsc_shape_elements(&x->shape) * sizeof(double)) {
+    status = HSC_ERR(INTERNAL, "%s has %zu bytes, not a double an element", path, data.size);
+  } else {
+    within w = look_within(x, y, (const double *)(const void *)data.data);
+    json_object_set_new(row, "share", hsc_json_real(w.share));
+    json_object_set_new(row, "share_abs", hsc_json_real(w.share_abs));
+    json_object_set_new(row, "share_bound", hsc_json_real(w.share_bound));
+    json_object_set_new(row, "unjudged", json_integer((json_int_t)w.unjudged));
+    json_object_set_new(row, "unjudged_abs", hsc_json_real(w.unjudged_abs));
+    json_object_set_new(row, "unjudged_nans", json_integer((json_int_t)w.unjudged_nans));
+  }
+  hsc_bytes_deinit(&data);
+  return status;
+}
+
+// ---- outputs ------------------------------------------------------------------------------------
+
 hsc_status *hsc_compare_outputs(
     json_t *left, json_t *right, const char *left_name, const char *right_name, json_t *out_rows) {
   json_t *a = left;
@@ -102,6 +172,9 @@ hsc_status *hsc_compare_outputs(
                               : close ? "close"
                                       : "different"));
     }
+    const char *bound = json_string_value(json_object_get(json_array_get(a, i), "bound"));
+    if (!status && bound)
+      status = add_bounds(json_array_get(out_rows, json_array_size(out_rows) - 1), bound, x, y);
     hsc_arena_destroy(arena);
     HSC_TRY(status);
   }

@@ -38,6 +38,16 @@ bool hsc_is_rounding(const json_t *moved, json_t *row, size_t output) {
   return hsc_json_number(json_object_get(row, "max_abs")) <= limit;
 }
 
+hsc_bound_says hsc_bound_says_of(json_t *row) {
+  json_t *share = json_object_get(row, "share");
+  if (!share)
+    return HSC_BOUND_UNKNOWN;
+  if (!json_is_number(share) || json_number_value(share) > 1)
+    return HSC_BOUND_BEYOND;
+  bool all = json_integer_value(json_object_get(row, "unjudged")) == 0;
+  return all ? HSC_BOUND_WITHIN : HSC_BOUND_UNKNOWN;
+}
+
 json_t *hsc_rounding_json(const json_t *moved) {
   double most = 0;
   int beyond = 0;

@@ -13,6 +13,13 @@
 // more than `moved` is: by four times what this output moved, or by the largest share of its size
 // that any output moved by. NaN where there was none is never rounding.
 bool hsc_is_rounding(const json_t *moved, json_t *row, size_t output);
+// What a derived bound (outputs.h) says of a row.
+typedef enum hsc_bound_says {
+  HSC_BOUND_UNKNOWN,  // there is none, or not of every element, and the others are within
+  HSC_BOUND_WITHIN,
+  HSC_BOUND_BEYOND,
+} hsc_bound_says;
+hsc_bound_says hsc_bound_says_of(json_t *row);
 // {"max_abs", "outputs", "outputs_beyond_tolerance"}; null when not measured. A new reference.
 json_t *hsc_rounding_json(const json_t *moved);
 
