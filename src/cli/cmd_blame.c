@@ -1,20 +1,31 @@
 // cmd_blame.c - hloscope blame: who is at fault, with the evidence.
 #include <signal.h>
 
+#include "base/files/file_io.h"
 #include "cli/document.h"
 #include "cli/command.h"
+#include "lab/blame/blame_capture.h"
 #include "lab/blame/blame_report.h"
+#include "formats/common/formats.h"
+#include "transform/redact.h"
 #include "worker/lab_compile.h"
+#include "worker/scratch.h"
 
 typedef struct blame_args {
   const char *program, *device, *against, *symptom, *output;
   hsc_list overrides;
+  bool redact;
   int64_t seed, runs;
   double limit_s, budget_s, reduce_s;
 } blame_args;
 
 static const hsc_option options[] = {
-    HSC_POSITIONAL(blame_args, program, "PROGRAM", HSC_REQUIRED, "HLO, StableHLO, gzipped too"),
+    HSC_POSITIONAL(
+        blame_args,
+        program,
+        "PROGRAM",
+        HSC_REQUIRED,
+        "HLO, StableHLO, gzipped too; or a capture (`hloscope trace`): its call that failed"),
     HSC_OPTION_STRING(blame_args,
                       device,
                       "device|d",
@@ -63,6 +74,11 @@ static const hsc_option options[] = {
                       NULL,
                       "write a report to DIR: ISSUE.md to paste, the evidence, the reduced "
                       "program, commands to repeat it, report.zip"),
+    HSC_OPTION_FLAG(blame_args,
+                    redact,
+                    "redact",
+                    "blame the program under other names, without source paths and with other "
+                    "constants, so that nothing of the report says whose it is"),
     HSC_OPTION_DOUBLE(
         blame_args,
         reduce_s,
@@ -158,18 +174,52 @@ static hsc_status *write_report(const blame_args *args,
   hsc_store *store = NULL;
   HSC_TRY(hsc_store_open(NULL, &store));
   hsc_cli_progress(cli, "the report, with a reduced program");
-  hsc_status *status = hsc_blame_report(o,
-                                        &(hsc_blame_report_options){.directory = args->output,
-                                                                    .command = cli->command_line,
-                                                                    .reduce_s = args->reduce_s,
-                                                                    .store = store},
-                                        document);
+  hsc_status *status = hsc_blame_report(
+      o,
+      &(hsc_blame_report_options){.directory = args->output,
+                                  .command = args->redact ? NULL : cli->command_line,
+                                  .redact = args->redact,
+                                  .reduce_s = args->reduce_s,
+                                  .store = store},
+      document);
   hsc_store_close(store);
+  return status;
+}
+
+// A capture in place of a program: the program of its call that failed, with the inputs kept.
+static hsc_status *read_capture(const blame_args *args, hsc_cli *cli, hsc_blame_options *o) {
+  hsc_failed_call call = {0};
+  HSC_TRY(hsc_failed_call_of(args->program, cli->arena, &call));
+  o->program = call.program;
+  o->data = call.data;
+  hsc_cli_say(cli, "%s: %s; %s%s", args->program, call.words, call.program,
+              call.data ? ", with its inputs" : ", on inputs by the seed");
+  return NULL;
+}
+
+// What is blamed is the redacted program: nothing that comes after has seen the other.
+static hsc_status *redact(hsc_cli *cli, const char *scratch, hsc_blame_options *o) {
+  hsc_module *module = NULL;
+  hsc_bytes text = {0};
+  const char *path = hsc_arena_printf(cli->arena, "%s/redacted.hlo", scratch);
+  HSC_TRY(hsc_arena_status(cli->arena));
+  HSC_TRY(hsc_program_read_file(o->program, &module));
+  hsc_status *status = hsc_module_redact(module, true);
+  if (!status) {
+    hsc_module_print(module, NULL, &text);
+    status = hsc_bytes_status(&text);
+  }
+  if (!status)
+    status = hsc_file_write_atomic(path, text.data, text.size);
+  hsc_bytes_deinit(&text);
+  hsc_module_destroy(module);
+  o->program = path;
   return status;
 }
 
 static hsc_status *run(const void *args_of_command, hsc_cli *cli) {
   const blame_args *args = args_of_command;
+  bool capture = hsc_is_capture(args->program);
   hsc_blame_options o = {.program = args->program,
                          .seed = (uint64_t)args->seed,
                          .runs = (int)args->runs,
@@ -180,23 +230,36 @@ static hsc_status *run(const void *args_of_command, hsc_cli *cli) {
                          .stop = &stopped};
   json_t *document = NULL;
   json_t *overrides = NULL;
+  char *scratch = NULL;
   hsc_status *status = NULL;
-  HSC_TRY(hsc_cli_program_file(cli, args->program));
+  if (!capture)
+    HSC_TRY(hsc_cli_program_file(cli, args->program));
   HSC_TRY(read_args(args, cli, &o));
   HSC_TRY(hsc_overrides_parse(args->overrides.items, args->overrides.count, &overrides));
   o.overrides = overrides;
+  if (capture)
+    HSC_GOTO(read_capture(args, cli, &o));
+  if (args->redact) {
+    HSC_GOTO(hsc_scratch_create(&scratch));
+    HSC_GOTO(redact(cli, scratch, &o));
+  }
   signal(SIGINT, on_signal);
   signal(SIGTERM, on_signal);
   HSC_GOTO(hsc_blame(&o, &document));
-  json_object_set_new(document, "command", json_string(cli->command_line));
+  json_object_set_new(document, "command",
+                      args->redact ? json_null() : json_string(cli->command_line));
+  if (args->redact)
+    json_object_set_new(document, "program", json_string("redacted.hlo"));
   if (args->output)
     HSC_GOTO(write_report(args, cli, &o, document));
   HSC_GOTO(cli->format == HSC_FORMAT_JSON ? hsc_cli_document(cli, document)
                                           : print_text(cli, document));
   cli->exit_code = hsc_blame_exit_code(text_at(document, "verdict"));
 done:
+  hsc_scratch_destroy(scratch);
   json_decref(overrides);
   json_decref(document);
+  json_decref(o.data);
   return status;
 }
 
@@ -212,6 +275,7 @@ const hsc_command_body hsc_command_blame = {
     .examples =
         "hloscope blame model.hlo -d xla-cpu\n"
         "hloscope blame model.hlo -d xla-cpu -o report\n"
+        "hloscope blame trace.hsc -d cuda:h100\n"
         "hloscope blame model.mlir -d cuda:h100 --symptom crash\n"
         "hloscope blame model.hlo -d cpu --symptom slow:3 --against xla-cpu",
 };

@@ -19,7 +19,7 @@ typedef struct trace_args {
   const char *output;
   int64_t max_mib, max_compiles, pid, xla_cpu_calls, profile_calls;
   double xla_cpu_seconds;
-  bool no_summary, pause, resume;
+  bool keep_failures, no_summary, pause, resume;
   hsc_list command;
 } trace_args;
 
@@ -72,6 +72,11 @@ static const hsc_option options[] = {
                       "S",
                       60,
                       "JAX on XLA:CPU: record operators for at most S seconds"),
+    HSC_OPTION_FLAG(trace_args,
+                    keep_failures,
+                    "keep-failures",
+                    "keep the inputs of an executable's first call and of calls that fail, for "
+                    "`hloscope blame DIR`"),
     HSC_OPTION_FLAG(trace_args, no_summary, "no-summary", "do not print the summary at the end"),
     HSC_OPTION_INT_FROM(trace_args, pid, "pid", "PID", 0, 0, "traced process to pause or resume"),
     HSC_OPTION_FLAG(trace_args, pause, "pause", "with --pid: pause recording"),
@@ -185,6 +190,7 @@ static hsc_status *run(const void *args_of_command, hsc_cli *cli) {
       hsc_arena_printf(cli->arena, "HLOSCOPE_TRACE_MAX_BYTES=%lld", (long long)args->max_mib << 20),
       hsc_arena_printf(cli->arena, "HLOSCOPE_TRACE_MAX_COMPILES=%lld",
                        (long long)args->max_compiles),
+      args->keep_failures ? "HLOSCOPE_TRACE_KEEP_FAILURES=1" : "HLOSCOPE_TRACE_KEEP_FAILURES=0",
       hsc_arena_printf(cli->arena, "HLOSCOPE_XLA_CPU_CALLS=%lld", (long long)args->xla_cpu_calls),
       hsc_arena_printf(cli->arena, "HLOSCOPE_XLA_CPU_SECONDS=%g", args->xla_cpu_seconds),
       hsc_arena_printf(cli->arena, "HLOSCOPE_TRACE_PROFILE_CALLS=%lld",
@@ -214,5 +220,6 @@ const hsc_command_body hsc_command_trace = {
         "hloscope trace -o trace.hsc -- python train.py\nhloscope trace -o step.hsc "
         "--max-size=1024 -- python "
         "train.py --steps 10\nhloscope trace --pid=4711 --pause\n"
-        "hloscope trace --max-compiles=3 -- python train.py",
+        "hloscope trace --max-compiles=3 -- python train.py\n"
+        "hloscope trace --keep-failures -- python train.py",
 };

@@ -148,6 +148,7 @@ typedef struct pending {
   int attr_count;
   PJRT_Event_OnReadyCallback call;  // of the program, after ours; NULL = none
   void *user;
+  int64_t kept_run;  // whose inputs were kept until it is done; 0 = none
 } pending;
 
 static void pending_done(PJRT_Error *error, void *user) {
@@ -160,6 +161,8 @@ static void pending_done(PJRT_Error *error, void *user) {
   }
   hsc_span_complete(recorder, p->category, p->name, p->track, p->begin_ticks, hsc_trace_ticks(),
                     attrs, count);
+  if (p->kept_run && !error)
+    hsc__tracer_drop_inputs(p->kept_run);
   if (p->call)
     p->call(error, p->user);  // the error is the callback's now
   else
@@ -260,6 +263,20 @@ static void add_outputs(const tracer *t,
     atomic_store_explicit(&x->sized, true, memory_order_release);
 }
 
+// --keep-failures, after a call: inputs that were kept go where it is done already, those of a call
+// that was refused are kept now.
+static void keep_or_drop(const tracer *t,
+                         const PJRT_LoadedExecutable_Execute_Args *args,
+                         int64_t run_id,
+                         int64_t kept_run,
+                         const PJRT_Error *error,
+                         bool done) {
+  if (kept_run && !error && (done || !args->device_complete_events))
+    hsc__tracer_drop_inputs(kept_run);
+  if (!kept_run && error)
+    hsc__tracer_keep_inputs(t, args, run_id);
+}
+
 static PJRT_Error *trace_PJRT_LoadedExecutable_Execute(tracer *t,
                                                        PJRT_LoadedExecutable_Execute_Args *args) {
   hsc__traced_executable *x = hsc_recorder_takes(recorder, HSC_CATEGORY_EXECUTE)
@@ -283,6 +300,11 @@ static PJRT_Error *trace_PJRT_LoadedExecutable_Execute(tracer *t,
   }
   uint32_t device =
       args->execute_device ? hsc__tracer_track(t, args->execute_device) : x->tracks[0];
+  bool keeps = hsc__tracer_keeps_failures();
+  // the first call's inputs before it, for it may take the process with it
+  int64_t kept_run = keeps && !atomic_exchange(&x->called, true) ? run_id : 0;
+  if (kept_run)
+    hsc__tracer_keep_inputs(t, args, run_id);
   hsc__run run = hsc__run_begin(recorder, x->name);
   PJRT_Error *error = t->real->PJRT_LoadedExecutable_Execute(args);
   uint64_t end_ticks = hsc__run_ticks(recorder);
@@ -302,9 +324,12 @@ static PJRT_Error *trace_PJRT_LoadedExecutable_Execute(tracer *t,
                                  {attrs[0], attrs[1]},
                                  2,
                                  NULL,
-                                 NULL});
+                                 NULL,
+                                 kept_run});
     }
   }
+  if (keeps)
+    keep_or_drop(t, args, run_id, kept_run, error, done);
   if (!asked && args->device_complete_events) {
     for (size_t d = 0; !error && d < devices; d++)
       destroy_event(t, own[d]);

@@ -93,7 +93,8 @@ void hsc__tracer_drop(const hsc__tracer *t, PJRT_Error *error);  // NULL is fine
 typedef struct hsc__traced_executable {
   uint32_t name;  // interned
   uint32_t output_count;
-  _Atomic bool sized;  // output_bytes hold what the first run showed
+  _Atomic bool sized;   // output_bytes hold what the first run showed
+  _Atomic bool called;  // a call began, where --keep-failures counts them
   // interned names of its devices, "cuda:0", in the order of their lists
   uint32_t tracks[HSC__MOST_DEVICES];
   int64_t output_bytes[];  // [output_count] on one device
@@ -114,6 +115,16 @@ bool hsc__tracer_buffer_lives(const void *buffer, int64_t bytes);
 // What it held until now; -1 when it is not followed.
 int64_t hsc__tracer_buffer_dies(const void *buffer);
 int64_t hsc__tracer_device_bytes(void);  // live now
+
+// ---- tracer_failures.c: --keep-failures ----
+
+bool hsc__tracer_keeps_failures(void);
+// Copies the arguments of a call to the capture. What cannot be copied is left out.
+void hsc__tracer_keep_inputs(const hsc__tracer *t,
+                             const PJRT_LoadedExecutable_Execute_Args *args,
+                             int64_t run_id);
+// The call came back well: they go again.
+void hsc__tracer_drop_inputs(int64_t run_id);
 
 // ---- tracer_compile.c ----
 

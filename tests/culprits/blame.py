@@ -229,6 +229,8 @@ for program in PROGRAMS:
         culprit_case(program, f"{place}:crash", "pass", "crash", named=place)
         culprit_case(program, f"{place}:error", "pass", "error", named=place)
     culprit_case(program, "run:numbers", "below_hlo", "wrong")
+    # less than the type's tolerance, more than the program's own bound
+    culprit_case(program, "run:slight", "below_hlo", "wrong")
     culprit_case(program, "run:crash", "below_hlo", "crash")
     culprit_case(program, "run:error", "below_hlo", "error")
     culprit_case(program, "run:flaky", "nondeterministic", "wrong")
@@ -343,6 +345,70 @@ check(
     {k: v for k, v in again.items() if k != "command"}
     == {k: v for k, v in document.items() if k != "command"},
     again,
+)
+
+# ---- redacted ----
+secret = """HloModule jit_secret_model
+ENTRY secret_main {
+  secret_x = f32[4] parameter(0)
+  secret_weights = f32[4] constant({0.125, 0.25, 77.75, 4}), metadata={op_name="secret/layer" source_file="/home/secret/model.py" source_line=7}
+  secret_product = f32[4] multiply(secret_x, secret_weights)
+  ROOT secret_sum = f32[4] add(secret_product, secret_x)
+}
+"""
+(scratch / "secret.hlo").write_text(secret)
+folder = scratch / "redacted"
+code, document = blame(
+    scratch / "secret.hlo", culprit, "--runs", "2", "--redact", "-o", folder, what="run:numbers"
+)
+told = [
+    p.name for p in folder.iterdir() if b"secret" in p.read_bytes() or b"77.75" in p.read_bytes()
+]
+check(
+    "a redacted report says neither names nor places nor constants, and has the culprit",
+    code == 1
+    and document["verdict"] == "below_hlo"
+    and not told
+    and (folder / "ISSUE.md").exists(),
+    (told, document),
+)
+
+# ---- from a trace ----
+for what, verdict, symptom, kept in (
+    ("fusion:crash", "pass", "crash", False),
+    ("run:error", "below_hlo", "error", True),
+    ("run:crash", "below_hlo", "crash", True),
+):
+    capture = scratch / f"{what.replace(':', '_')}.hsc"
+    # an empty cache: what is loaded from one is not compiled, and its program not recorded
+    environment = dict(
+        os.environ, HLOSCOPE_CACHE_DIR=str(capture) + ".cache", HLOSCOPE_CULPRIT=what
+    )
+    command = [hloscope, "trace", "--keep-failures", "--no-summary", "-o", capture, "--"]
+    command += [hloscope, "run", scratch / "mlp.hlo", "-d", culprit, "--quiet"]
+    subprocess.run(command, capture_output=True, env=environment, timeout=300)
+    inputs = list(capture.glob("failures/*/input_*.bin"))
+    code, document = blame(capture, culprit, "--runs", "2", what=what)
+    check(
+        f"the failed call of a trace, {what}: {verdict}"
+        + (", with the inputs that were kept" if kept else ""),
+        code == 1
+        and document["verdict"] == verdict
+        and document["symptom"] == symptom
+        and bool(inputs) == kept
+        and all(p.stat().st_size > 0 for p in inputs),
+        (inputs, document.get("headline")),
+    )
+capture = scratch / "well.hsc"
+command = [hloscope, "trace", "--keep-failures", "--no-summary", "-o", capture, "--"]
+command += [hloscope, "run", scratch / "mlp.hlo", "-d", culprit, "--quiet"]
+environment = dict(os.environ, HLOSCOPE_CACHE_DIR=str(scratch / "cache"))
+subprocess.run(command, capture_output=True, env=environment, timeout=300)
+code, document = blame(capture, culprit)
+check(
+    "a trace in which every call came back well has nothing to blame, and keeps no inputs",
+    code != 0 and "came back well" in str(document) and not list(capture.glob("failures/*/*")),
+    (code, document),
 )
 
 # ---- XLA:CPU ----

@@ -8,6 +8,7 @@
 //          crash, hang, error, slow (half a second), slower (three halves of a second)
 //          memory   of a pass: a temporary of 64 copies of the result
 //          flaky    of "run": another output in every second execution
+//          slight   of "run": an output 2^-16 of itself too large, less than its type's tolerance
 //          last     of "run": the last bit of an output, which is no fault
 //   N      of a pass: at its N-th rewrite of a compile; 1 without
 #include <signal.h>
@@ -224,7 +225,9 @@ hsc_status *__wrap_hsc_program_read_for(hsc_view bytes,
 // ---- the executable -----------------------------------------------------------------------------
 
 // Element 0 of the first output of floats of 32 bits.
-static void spoil_outputs(hsc_cpu_executable *executable, void *const *outputs, bool last_bit) {
+typedef enum { SPOIL_WHOLLY, SPOIL_SLIGHTLY, SPOIL_LAST_BIT } spoiling;
+
+static void spoil_outputs(hsc_cpu_executable *executable, void *const *outputs, spoiling how) {
   for (int i = 0; i < hsc_cpu_executable_output_count(executable); i++) {
     const hsc_shape *shape = hsc_cpu_executable_output_shape(executable, i);
     if (shape->type != HSC_TYPE_F32 || hsc_shape_elements(shape) < 1)
@@ -233,9 +236,9 @@ static void spoil_outputs(hsc_cpu_executable *executable, void *const *outputs, 
     float value;
     memcpy(&value, outputs[i], sizeof value);
     memcpy(&bits, outputs[i], sizeof bits);
-    value = value * 2 + 1;
+    value = how == SPOIL_SLIGHTLY ? value * (1 + 0x1p-16f) : value * 2 + 1;
     bits ^= 1;
-    memcpy(outputs[i], last_bit ? (void *)&bits : (void *)&value, sizeof bits);
+    memcpy(outputs[i], how == SPOIL_LAST_BIT ? (void *)&bits : (void *)&value, sizeof bits);
     return;
   }
 }
@@ -255,8 +258,10 @@ hsc_status *__wrap_hsc_cpu_execute(hsc_cpu_executable *executable,
   HSC_TRY(__real_hsc_cpu_execute(executable, inputs, outputs));
   executions++;
   if (wants("run", "numbers", &number) || (wants("run", "flaky", &number) && executions % 2 == 0))
-    spoil_outputs(executable, outputs, false);
+    spoil_outputs(executable, outputs, SPOIL_WHOLLY);
+  if (wants("run", "slight", &number))
+    spoil_outputs(executable, outputs, SPOIL_SLIGHTLY);
   if (wants("run", "last", &number))
-    spoil_outputs(executable, outputs, true);
+    spoil_outputs(executable, outputs, SPOIL_LAST_BIT);
   return NULL;
 }

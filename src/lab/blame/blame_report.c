@@ -318,6 +318,20 @@ static hsc_status *write_zip(folder *f) {
   return status;
 }
 
+// The kernel, the processor, the version of hloscope: nothing that names a machine or its user.
+static hsc_status *redact_machine(folder *f) {
+  static const char *const keys[] = {"hloscope", "kernel", "cpu"};
+  json_t *rest = json_object();
+  if (!rest)
+    return hsc_status_out_of_memory();
+  for (size_t i = 0; i < HSC_COUNT_OF(keys); i++)
+    if (json_object_get(f->machine, keys[i]))
+      json_object_set(rest, keys[i], json_object_get(f->machine, keys[i]));
+  json_decref(f->machine);
+  f->machine = rest;
+  return NULL;
+}
+
 hsc_status *hsc_blame_report(const hsc_blame_options *options,
                              const hsc_blame_report_options *report,
                              json_t *document) {
@@ -326,6 +340,8 @@ hsc_status *hsc_blame_report(const hsc_blame_options *options,
   HSC_GOTO(hsc_arena_create(&f.arena));
   HSC_GOTO(hsc_dir_make(report->directory));
   HSC_GOTO(hsc_environment_capture(false, &f.machine));
+  if (report->redact)
+    HSC_GOTO(redact_machine(&f));
   HSC_GOTO(copy_program(&f));
   HSC_GOTO(reduce_or_say_why(&f));
   json_object_set_new(document, "report", json_string(report->directory));

@@ -7,6 +7,7 @@
 typedef struct hsc_blame_report_options {
   const char *directory;  // made when missing; files of earlier reports there are replaced
   const char *command;    // as it was typed; NULL = not known
+  bool redact;            // of the machine say only what a report needs
   double reduce_s;        // for reducing the program; 0 = it is not reduced
   hsc_store *store;       // of the reduction; NULL = nothing is kept
 } hsc_blame_report_options;
