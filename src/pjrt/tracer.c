@@ -536,6 +536,23 @@ static void note_platform(tracer *t, PJRT_Client *client) {
   drop_error(t, error);
 }
 
+// Of a job of several processes: which one this is, from 0 on, so that a timeline of all tells them apart.
+static void note_process(const PJRT_Client_Create_Args *args) {
+  static const char *const names[2] = {"node_id", "num_nodes"};  // as JAX gives them
+  int64_t values[2] = {0, 1};
+  for (size_t i = 0; i < args->num_options; i++)
+    for (int n = 0; n < 2; n++) {
+      const PJRT_NamedValue *o = &args->create_options[i];
+      if (o->type == PJRT_NamedValue_kInt64 && o->name_size == strlen(names[n]) &&
+          !memcmp(o->name, names[n], o->name_size))
+        values[n] = o->int64_value;
+    }
+  char label[64];
+  snprintf(label, sizeof label, "process %lld/%lld", (long long)values[0], (long long)values[1]);
+  if (values[1] > 1)
+    hsc_recorder_relabel(recorder, label);
+}
+
 static PJRT_Error *trace_PJRT_Client_Create(tracer *t, PJRT_Client_Create_Args *args) {
   hsc_trace_attr plugin = attr_string(known.plugin, hsc_recorder_intern(recorder, t->path));
   uint64_t span =
@@ -543,6 +560,7 @@ static PJRT_Error *trace_PJRT_Client_Create(tracer *t, PJRT_Client_Create_Args *
   PJRT_Error *error = t->real->PJRT_Client_Create(args);
   if (!error)
     note_platform(t, args->client);
+  note_process(args);
   return end(t, span, error, NULL, 0);
 }
 

@@ -899,6 +899,17 @@ hsc_status *hsc_recorder_move(hsc_recorder *recorder, const char *path) {
   return status;
 }
 
+void hsc_recorder_relabel(hsc_recorder *recorder, const char *label) {
+  char *copy = recorder && recorder->header ? hsc_strdup(label) : NULL;
+  if (!copy)
+    return;
+  pthread_mutex_lock(&recorder->lock);
+  hsc_free(recorder->label);
+  recorder->options.label = recorder->label = copy;  // for a ring that follows this one
+  snprintf(recorder->header->label, sizeof recorder->header->label, "%s", copy);
+  pthread_mutex_unlock(&recorder->lock);
+}
+
 void hsc_recorder_finish(hsc_recorder *recorder) {
   if (!recorder || !recorder->header)
     return;

@@ -33,6 +33,10 @@ void hsc__run_end(hsc_recorder *recorder,
                   const hsc_trace_attr *attrs,
                   int attr_count);
 
+// What the process is called from now on, where it learns that late: "process 1/2". Cut at 127
+// bytes; without memory the old name stays.
+void hsc_recorder_relabel(hsc_recorder *recorder, const char *label);
+
 // Ends the recording and goes on in a new one at `path`: strings keep their numbers, spans that are
 // open end nowhere. Other threads may record meanwhile; what they are in the middle of is in the
 // old ring. Errors: those of hsc_recorder_open; then nothing is recorded any more.

@@ -2,7 +2,7 @@
 """jax.distributed on the built-in device: several processes, one program. What they compute has the
 bits of one process with as many devices. TAP.
 
-    jax_distributed.py PLUGIN.so
+    jax_distributed.py PLUGIN.so          hloscope is beside it
 
 Skipped where jax is not installed.
 """
@@ -127,6 +127,9 @@ def run_job(devices, mode="compute"):
         return said
 
 
+if sys.argv[2:] == ["--job"]:  # what is traced below
+    print(json.dumps([s.get("error", "") for s in run_job([2, 2])]))
+    sys.exit(0)
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 from tap import main, test  # noqa: E402
 
@@ -173,6 +176,33 @@ def processes_with_different_numbers_of_devices():
 def a_process_that_goes_is_an_error_that_names_it():
     said = run_job([2, 2], "leave")
     assert "process 1 of this job is gone" in said[0].get("error", ""), said[0]
+
+
+@test
+def a_trace_has_all_processes_on_one_timeline():
+    hloscope = pathlib.Path(PLUGIN).parent / "hloscope"
+    with tempfile.TemporaryDirectory(prefix="hsc-jax-") as folder:
+        capture, exported = f"{folder}/job.hsc", f"{folder}/job.json"
+        job = [sys.executable, __file__, PLUGIN, "--job"]
+        trace = [str(hloscope), "trace", "-o", capture, "--", *job]
+        done = subprocess.run(trace, capture_output=True, text=True, check=False)
+        assert json.loads(done.stdout.splitlines()[0]) == ["", ""], done.stdout + done.stderr
+        export = [str(hloscope), "export", capture, "--to=chrome", "-o", exported]
+        subprocess.run(export, check=True, capture_output=True)
+        events = json.loads(pathlib.Path(exported).read_text())["traceEvents"]
+    named = {}
+    runs = {}
+    for event in events:
+        if event["name"] == "process_name":
+            named[event["pid"]] = event["args"]["name"]
+        if event["name"] == "all-to-all" and event["ph"] == "X":
+            runs.setdefault(event["pid"], []).append((event["ts"], event["ts"] + event["dur"]))
+    numbers = sorted(name.split()[1] for name in named.values() if name.startswith("process "))
+    assert numbers == ["0/2", "1/2"], named
+    # nobody leaves an exchange before all have come to it: the latest begin is before the first end
+    times = [span for spans in runs.values() for span in spans]
+    assert len(runs) == 2 and len(times) == 4, runs
+    assert max(begin for begin, _ in times) <= min(end for _, end in times), runs
 
 
 sys.exit(main())
