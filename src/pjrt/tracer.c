@@ -536,7 +536,7 @@ static void note_platform(tracer *t, PJRT_Client *client) {
   drop_error(t, error);
 }
 
-// Of a job of several processes: which one this is, from 0 on, so that a timeline of all tells them apart.
+// Of a job of several processes: which one this is, from 0 on, so that a timeline tells them apart.
 static void note_process(const PJRT_Client_Create_Args *args) {
   static const char *const names[2] = {"node_id", "num_nodes"};  // as JAX gives them
   int64_t values[2] = {0, 1};

@@ -98,10 +98,9 @@ void hsc__conform_executable_facts(hsc_conform *c, int number) {
       "module @m { func.func public @main(%%a: tensor<2x3x%s>, %%b: tensor<f32>) -> "
       "(tensor<2x3x%s>, tensor<f32>) {\n  return %%a, %%b : tensor<2x3x%s>, tensor<f32>\n} }\n",
       type->mlir, type->mlir, type->mlir);
-  PJRT_LoadedExecutable *loaded = hsc__conform_compile(c, text);
-  if (!loaded && c->outcome == HSC_CONFORM_FAIL && type->kind != 'p' && type->bytes != 4)
+  PJRT_Executable *executable = hsc__conform_executable_of(c, text);
+  if (!executable && c->outcome == HSC_CONFORM_FAIL && type->kind != 'p' && type->bytes != 4)
     c->outcome = HSC_CONFORM_NOT_OFFERED;  // a type that this device does not have
-  PJRT_Executable *executable = hsc__conform_executable(c, loaded);
   PJRT_Executable_NumOutputs_Args outputs =
       ARGS_OF(PJRT_Executable_NumOutputs, .executable = executable);
   PJRT_Executable_OutputElementTypes_Args types =
@@ -127,9 +126,9 @@ void hsc__conform_executable_facts(hsc_conform *c, int number) {
 }
 
 void hsc__conform_executable_cost(hsc_conform *c, int number) {
-  PJRT_Executable_GetCostAnalysis_Args args = ARGS_OF(
-      PJRT_Executable_GetCostAnalysis,
-      .executable = hsc__conform_executable(c, hsc__conform_compile(c, hsc__conform_doubles)));
+  PJRT_Executable_GetCostAnalysis_Args args =
+      ARGS_OF(PJRT_Executable_GetCostAnalysis,
+              .executable = hsc__conform_executable_of(c, hsc__conform_doubles));
   if (!args.executable || !OK(c, PJRT_Executable_GetCostAnalysis, &args))
     return;
   for (size_t i = 0; i < args.num_properties; i++) {
@@ -144,9 +143,9 @@ void hsc__conform_executable_cost(hsc_conform *c, int number) {
 }
 
 void hsc__conform_executable_memory(hsc_conform *c, int number) {
-  PJRT_Executable_GetCompiledMemoryStats_Args args = ARGS_OF(
-      PJRT_Executable_GetCompiledMemoryStats,
-      .executable = hsc__conform_executable(c, hsc__conform_compile(c, hsc__conform_doubles)));
+  PJRT_Executable_GetCompiledMemoryStats_Args args =
+      ARGS_OF(PJRT_Executable_GetCompiledMemoryStats,
+              .executable = hsc__conform_executable_of(c, hsc__conform_doubles));
   if (!args.executable || !OK(c, PJRT_Executable_GetCompiledMemoryStats, &args))
     return;
   EXPECT(c, args.argument_size_in_bytes >= 16, "an argument of 16 bytes counts as %lld",
@@ -160,8 +159,7 @@ void hsc__conform_executable_memory(hsc_conform *c, int number) {
 
 static bool fingerprint(hsc_conform *c, const char *program, char out_text[256]) {
   PJRT_Executable_Fingerprint_Args args =
-      ARGS_OF(PJRT_Executable_Fingerprint,
-              .executable = hsc__conform_executable(c, hsc__conform_compile(c, program)));
+      ARGS_OF(PJRT_Executable_Fingerprint, .executable = hsc__conform_executable_of(c, program));
   if (!args.executable || !OK(c, PJRT_Executable_Fingerprint, &args))
     return false;
   snprintf(out_text, 256, "%.*s", (int)args.executable_fingerprint_size,
@@ -272,8 +270,7 @@ void hsc__conform_executable_optimized(hsc_conform *c, int number) {
   hsc__conform_name(c, &program, "&optimized");
   PJRT_Executable_OptimizedProgram_Args args = ARGS_OF(
       PJRT_Executable_OptimizedProgram,
-      .executable = hsc__conform_executable(c, hsc__conform_compile(c, hsc__conform_doubles)),
-      .program = &program);
+      .executable = hsc__conform_executable_of(c, hsc__conform_doubles), .program = &program);
   if (!args.executable || !OK(c, PJRT_Executable_OptimizedProgram, &args))
     return;
   EXPECT(c, program.code_size > 0, "its size is 0");
@@ -290,9 +287,9 @@ void hsc__conform_executable_optimized(hsc_conform *c, int number) {
 }
 
 void hsc__conform_executable_options(hsc_conform *c, int number) {
-  PJRT_Executable_GetCompileOptions_Args args = ARGS_OF(
-      PJRT_Executable_GetCompileOptions,
-      .executable = hsc__conform_executable(c, hsc__conform_compile(c, hsc__conform_doubles)));
+  PJRT_Executable_GetCompileOptions_Args args =
+      ARGS_OF(PJRT_Executable_GetCompileOptions,
+              .executable = hsc__conform_executable_of(c, hsc__conform_doubles));
   if (!args.executable || !OK(c, PJRT_Executable_GetCompileOptions, &args))
     return;
   EXPECT(c, args.serialized_bytes && args.serialized_bytes_size > 0, "there are no bytes");
@@ -361,29 +358,9 @@ void hsc__conform_executable_delete(hsc_conform *c, int number) {
 
 // ---- topologies ---------------------------------------------------------------------------------
 
-// Of the client, or by its name; NULL ends the check.
-static PJRT_TopologyDescription *topology(hsc_conform *c) {
-  if (c->topology)
-    return c->topology;
-  if (!c->topology_name) {
-    if (!hsc__conform_client(c))
-      return NULL;
-    PJRT_Client_TopologyDescription_Args args =
-        ARGS_OF(PJRT_Client_TopologyDescription, .client = c->client);
-    return OK(c, PJRT_Client_TopologyDescription, &args) ? args.topology : NULL;
-  }
-  PJRT_TopologyDescription_Create_Args args =
-      ARGS_OF(PJRT_TopologyDescription_Create, .topology_name = c->topology_name,
-              .topology_name_size = strlen(c->topology_name), .create_options = c->options,
-              .num_options = c->option_count);
-  if (OK(c, PJRT_TopologyDescription_Create, &args))
-    c->topology = args.topology;
-  return c->topology;
-}
-
 void hsc__conform_topology_client(hsc_conform *c, int number) {
   size_t count = hsc__conform_device_count(c);
-  PJRT_TopologyDescription *of = c->outcome == HSC_CONFORM_PASS ? topology(c) : NULL;
+  PJRT_TopologyDescription *of = c->outcome == HSC_CONFORM_PASS ? hsc__conform_topology(c) : NULL;
   PJRT_TopologyDescription_GetDeviceDescriptions_Args args =
       ARGS_OF(PJRT_TopologyDescription_GetDeviceDescriptions, .topology = of);
   if (of && OK(c, PJRT_TopologyDescription_GetDeviceDescriptions, &args))
@@ -392,7 +369,7 @@ void hsc__conform_topology_client(hsc_conform *c, int number) {
 }
 
 void hsc__conform_topology_facts(hsc_conform *c, int number) {
-  PJRT_TopologyDescription *of = topology(c);
+  PJRT_TopologyDescription *of = hsc__conform_topology(c);
   PJRT_TopologyDescription_PlatformName_Args name =
       ARGS_OF(PJRT_TopologyDescription_PlatformName, .topology = of);
   PJRT_TopologyDescription_PlatformVersion_Args version =
@@ -416,7 +393,7 @@ void hsc__conform_topology_facts(hsc_conform *c, int number) {
 
 void hsc__conform_topology_serialize(hsc_conform *c, int number) {
   PJRT_TopologyDescription_Serialize_Args args =
-      ARGS_OF(PJRT_TopologyDescription_Serialize, .topology = topology(c));
+      ARGS_OF(PJRT_TopologyDescription_Serialize, .topology = hsc__conform_topology(c));
   if (!args.topology || !OK(c, PJRT_TopologyDescription_Serialize, &args))
     return;
   EXPECT(c, args.serialized_bytes && args.serialized_bytes_size > 0, "there are no bytes");
@@ -427,8 +404,8 @@ void hsc__conform_topology_serialize(hsc_conform *c, int number) {
 void hsc__conform_topology_compile(hsc_conform *c, int number) {
   PJRT_Program program = program_of(hsc__conform_doubles, "mlir");
   hsc_view options = hsc__conform_options_proto(c);
-  PJRT_Compile_Args args = ARGS_OF(PJRT_Compile, .topology = topology(c), .program = &program,
-                                   .compile_options = options.data,
+  PJRT_Compile_Args args = ARGS_OF(PJRT_Compile, .topology = hsc__conform_topology(c),
+                                   .program = &program, .compile_options = options.data,
                                    .compile_options_size = options.size, .client = c->client);
   if (!args.topology || !OK(c, PJRT_Compile, &args))
     return;
@@ -450,8 +427,8 @@ void hsc__conform_topology_refuses(hsc_conform *c, int number) {
   const bad_program *bad = &bad_programs[number];
   PJRT_Program program = program_of(bad->code, bad->format);
   hsc_view options = options_of(c, bad);
-  PJRT_Compile_Args args = ARGS_OF(PJRT_Compile, .topology = topology(c), .program = &program,
-                                   .compile_options = options.data,
+  PJRT_Compile_Args args = ARGS_OF(PJRT_Compile, .topology = hsc__conform_topology(c),
+                                   .program = &program, .compile_options = options.data,
                                    .compile_options_size = options.size, .client = c->client);
   if (args.topology)
     REFUSED(c, PJRT_Compile, &args, bad->name);

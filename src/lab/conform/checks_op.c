@@ -453,6 +453,28 @@ static void compare(hsc_conform *c,
       hsc_literal_get_double(expected, difference.index), (double)difference.max_ulp, ulps);
 }
 
+// Where there is no device: the program compiles, and its result has the type that it should.
+static hsc_status *compile_program(hsc_conform *c, const op_program *program) {
+  hsc_module *module = NULL;
+  HSC_TRY(hsc_program_read(hsc_bytes_view(&program->text), program->name, &module));
+  PJRT_Executable *executable = hsc__conform_executable_of(c, hsc_bytes_text(&program->text));
+  const hsc_shape *shape = &module->entry->root->shape;
+  PJRT_Executable_OutputElementTypes_Args types =
+      ARGS_OF(PJRT_Executable_OutputElementTypes, .executable = executable);
+  PJRT_Executable_OutputDimensions_Args dims =
+      ARGS_OF(PJRT_Executable_OutputDimensions, .executable = executable);
+  if (executable && OK(c, PJRT_Executable_OutputElementTypes, &types) &&
+      OK(c, PJRT_Executable_OutputDimensions, &dims)) {
+    if (types.num_output_types != 1 || types.output_types[0] != buffer_type_of(shape->type))
+      hsc__conform_fail(c, "its result has another type than %s", hsc_type_text(shape->type));
+    else if (dims.num_outputs != 1 || dims.dim_sizes[0] != (size_t)shape->rank ||
+             memcmp(dims.dims, shape->dims, (size_t)shape->rank * sizeof shape->dims[0]) != 0)
+      hsc__conform_fail(c, "its result has other extents than the program says");
+  }
+  hsc_module_destroy(module);
+  return NULL;
+}
+
 static hsc_status *run_program(hsc_conform *c, const op_program *program, hsc_arena *arena) {
   enum { ARGUMENTS = 4 };
   hsc_module *module = NULL;
@@ -494,7 +516,7 @@ void hsc__conform_op(hsc_conform *c, int number) {
   program_of(number, &program);
   hsc_status *status = hsc_arena_create(&arena);
   if (!status)
-    status = run_program(c, &program, arena);
+    status = c->topology_name ? compile_program(c, &program) : run_program(c, &program, arena);
   if (status)
     hsc__conform_fail(c, "the check itself failed: %s", hsc_status_message(status));
   hsc_status_free(status);

@@ -111,17 +111,17 @@ static void expect_kinds(
 }
 
 void hsc__conform_agree_memory_kinds(hsc_conform *c, int number) {
-  PJRT_Executable_OutputMemoryKinds_Args out = ARGS_OF(
-      PJRT_Executable_OutputMemoryKinds,
-      .executable = hsc__conform_executable(c, hsc__conform_compile(c, hsc__conform_doubles)));
+  PJRT_Executable_OutputMemoryKinds_Args out =
+      ARGS_OF(PJRT_Executable_OutputMemoryKinds,
+              .executable = hsc__conform_executable_of(c, hsc__conform_doubles));
   if (out.executable && OK(c, PJRT_Executable_OutputMemoryKinds, &out))
     expect_kinds(c, out.memory_kinds, out.memory_kind_sizes, out.num_outputs, "output");
 }
 
 void hsc__conform_agree_parameter_kinds(hsc_conform *c, int number) {
-  PJRT_Executable_ParameterMemoryKinds_Args in = ARGS_OF(
-      PJRT_Executable_ParameterMemoryKinds,
-      .executable = hsc__conform_executable(c, hsc__conform_compile(c, hsc__conform_doubles)));
+  PJRT_Executable_ParameterMemoryKinds_Args in =
+      ARGS_OF(PJRT_Executable_ParameterMemoryKinds,
+              .executable = hsc__conform_executable_of(c, hsc__conform_doubles));
   if (in.executable && OK(c, PJRT_Executable_ParameterMemoryKinds, &in))
     expect_kinds(c, in.memory_kinds, in.memory_kind_sizes, in.num_parameters, "parameter");
 }
@@ -482,25 +482,9 @@ void hsc__conform_rest_payload(hsc_conform *c, int number) {
 
 // ---- the rest of topologies ---------------------------------------------------------------------
 
-static PJRT_TopologyDescription *topology(hsc_conform *c) {
-  if (c->topology_name) {
-    PJRT_TopologyDescription_Create_Args make =
-        ARGS_OF(PJRT_TopologyDescription_Create, .topology_name = c->topology_name,
-                .topology_name_size = strlen(c->topology_name), .create_options = c->options,
-                .num_options = c->option_count);
-    return OK(c, PJRT_TopologyDescription_Create, &make) ? make.topology : NULL;
-  }
-  PJRT_Client_TopologyDescription_Args of =
-      ARGS_OF(PJRT_Client_TopologyDescription, .client = NULL);
-  if (!hsc__conform_client(c))
-    return NULL;
-  of.client = c->client;
-  return OK(c, PJRT_Client_TopologyDescription, &of) ? of.topology : NULL;
-}
-
 void hsc__conform_rest_topology_attributes(hsc_conform *c, int number) {
   PJRT_TopologyDescription_Attributes_Args first =
-      ARGS_OF(PJRT_TopologyDescription_Attributes, .topology = topology(c));
+      ARGS_OF(PJRT_TopologyDescription_Attributes, .topology = hsc__conform_topology(c));
   PJRT_TopologyDescription_Attributes_Args second =
       ARGS_OF(PJRT_TopologyDescription_Attributes, .topology = first.topology);
   if (!first.topology || !OK(c, PJRT_TopologyDescription_Attributes, &first) ||
@@ -515,7 +499,7 @@ void hsc__conform_rest_topology_attributes(hsc_conform *c, int number) {
 
 void hsc__conform_rest_topology_fingerprint(hsc_conform *c, int number) {
   PJRT_TopologyDescription_Fingerprint_Args first =
-      ARGS_OF(PJRT_TopologyDescription_Fingerprint, .topology = topology(c));
+      ARGS_OF(PJRT_TopologyDescription_Fingerprint, .topology = hsc__conform_topology(c));
   PJRT_TopologyDescription_Fingerprint_Args second =
       ARGS_OF(PJRT_TopologyDescription_Fingerprint, .topology = first.topology);
   if (!first.topology || !OK(c, PJRT_TopologyDescription_Fingerprint, &first) ||
@@ -527,7 +511,7 @@ void hsc__conform_rest_topology_fingerprint(hsc_conform *c, int number) {
 
 void hsc__conform_rest_topology_again(hsc_conform *c, int number) {
   PJRT_TopologyDescription_Serialize_Args bytes =
-      ARGS_OF(PJRT_TopologyDescription_Serialize, .topology = topology(c));
+      ARGS_OF(PJRT_TopologyDescription_Serialize, .topology = hsc__conform_topology(c));
   if (!bytes.topology || !OK(c, PJRT_TopologyDescription_Serialize, &bytes))
     return;
   PJRT_TopologyDescription_Deserialize_Args load =
@@ -552,7 +536,7 @@ void hsc__conform_rest_topology_again(hsc_conform *c, int number) {
 
 void hsc__conform_rest_topology_kinds(hsc_conform *c, int number) {
   PJRT_TopologyDescription_GetMemorySpaceKindIds_Args args =
-      ARGS_OF(PJRT_TopologyDescription_GetMemorySpaceKindIds, .topology = topology(c));
+      ARGS_OF(PJRT_TopologyDescription_GetMemorySpaceKindIds, .topology = hsc__conform_topology(c));
   if (!args.topology || !OK(c, PJRT_TopologyDescription_GetMemorySpaceKindIds, &args))
     return;
   EXPECT(c, args.num_memory_space_kind_ids > 0 && args.memory_space_kind_ids,

@@ -123,6 +123,10 @@ PJRT_LoadedExecutable *hsc__conform_compile_for(hsc_conform *c,
                                                 const char *mlir,
                                                 int replicas,
                                                 int partitions);
+// What was compiled, for a device or, where there is none, ahead of time. NULL ends the check.
+PJRT_Executable *hsc__conform_executable_of(hsc_conform *c, const char *mlir);
+// The client's topology, or the one that is compiled for. NULL ends the check.
+PJRT_TopologyDescription *hsc__conform_topology(hsc_conform *c);
 PJRT_Executable *hsc__conform_executable(hsc_conform *c, PJRT_LoadedExecutable *loaded);
 // Runs it on device 0; outputs [output_count] are the caller's.
 bool hsc__conform_execute(hsc_conform *c,

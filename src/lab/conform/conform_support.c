@@ -222,6 +222,27 @@ hsc_view hsc__conform_options_proto(hsc_conform *c) {
   return options_proto(1, 1);
 }
 
+// The program into the reproducer, under a name that the call then has.
+static void write_program(hsc_conform *c, const PJRT_Program *program) {
+  hsc__conform_step(c, "static char code%d[] = \"%s\";", c->call_count, "");
+  c->steps.size -= 4;  // the empty text and what closes it
+  hsc_bytes_append_text(&c->steps, "\n    \"");
+  for (const char *at = program->code; *at; at++) {
+    if (*at == '\n')
+      hsc_bytes_append_text(&c->steps, at[1] ? "\\n\"\n    \"" : "\\n");
+    else if (*at == '"' || *at == '\\')
+      hsc_bytes_printf(&c->steps, "\\%c", *at);
+    else
+      hsc_bytes_append_char(&c->steps, *at);
+  }
+  hsc_bytes_append_text(&c->steps, "\";\n");
+  hsc__conform_step(c,
+                    "PJRT_Program program%d = {.struct_size = sizeof program%d, .code = code%d, "
+                    ".code_size = sizeof code%d - 1, .format = \"mlir\", .format_size = 4};",
+                    c->call_count, c->call_count, c->call_count, c->call_count);
+  hsc__conform_name(c, program, "&program%d", c->call_count);
+}
+
 PJRT_LoadedExecutable *hsc__conform_compile(hsc_conform *c, const char *mlir) {
   return hsc__conform_compile_for(c, mlir, 1, 1);
 }
@@ -238,23 +259,7 @@ PJRT_LoadedExecutable *hsc__conform_compile_for(hsc_conform *c,
                           .format = "mlir",
                           .format_size = 4};
   hsc_view options = options_proto(replicas, partitions);
-  hsc__conform_step(c, "static char code%d[] = \"%s\";", c->call_count, "");
-  c->steps.size -= 4;  // the empty text and what closes it
-  hsc_bytes_append_text(&c->steps, "\n    \"");
-  for (const char *at = mlir; *at; at++) {
-    if (*at == '\n')
-      hsc_bytes_append_text(&c->steps, at[1] ? "\\n\"\n    \"" : "\\n");
-    else if (*at == '"' || *at == '\\')
-      hsc_bytes_printf(&c->steps, "\\%c", *at);
-    else
-      hsc_bytes_append_char(&c->steps, *at);
-  }
-  hsc_bytes_append_text(&c->steps, "\";\n");
-  hsc__conform_step(c,
-                    "PJRT_Program program%d = {.struct_size = sizeof program%d, .code = code%d, "
-                    ".code_size = sizeof code%d - 1, .format = \"mlir\", .format_size = 4};",
-                    c->call_count, c->call_count, c->call_count, c->call_count);
-  hsc__conform_name(c, &program, "&program%d", c->call_count);
+  write_program(c, &program);
   PJRT_Client_Compile_Args args =
       ARGS_OF(PJRT_Client_Compile, .client = c->client, .program = &program,
               .compile_options = options.data, .compile_options_size = options.size);
@@ -263,6 +268,41 @@ PJRT_LoadedExecutable *hsc__conform_compile_for(hsc_conform *c,
   if (!args.executable)
     hsc__conform_fail(c, "PJRT_Client_Compile succeeded and gave no executable");
   return args.executable;
+}
+
+PJRT_TopologyDescription *hsc__conform_topology(hsc_conform *c) {
+  if (c->topology)
+    return c->topology;
+  if (!c->topology_name) {
+    if (!hsc__conform_client(c))
+      return NULL;
+    PJRT_Client_TopologyDescription_Args args =
+        ARGS_OF(PJRT_Client_TopologyDescription, .client = c->client);
+    return OK(c, PJRT_Client_TopologyDescription, &args) ? args.topology : NULL;
+  }
+  PJRT_TopologyDescription_Create_Args args =
+      ARGS_OF(PJRT_TopologyDescription_Create, .topology_name = c->topology_name,
+              .topology_name_size = strlen(c->topology_name), .create_options = c->options,
+              .num_options = c->option_count);
+  if (OK(c, PJRT_TopologyDescription_Create, &args))
+    c->topology = args.topology;
+  return c->topology;
+}
+
+PJRT_Executable *hsc__conform_executable_of(hsc_conform *c, const char *mlir) {
+  if (!c->topology_name)
+    return hsc__conform_executable(c, hsc__conform_compile(c, mlir));
+  hsc_view options = options_proto(1, 1);
+  PJRT_Program program = {.struct_size = PJRT_Program_STRUCT_SIZE,
+                          .code = (char *)mlir,
+                          .code_size = strlen(mlir),
+                          .format = "mlir",
+                          .format_size = 4};
+  write_program(c, &program);
+  PJRT_Compile_Args args =
+      ARGS_OF(PJRT_Compile, .topology = hsc__conform_topology(c), .program = &program,
+              .compile_options = options.data, .compile_options_size = options.size);
+  return args.topology && OK(c, PJRT_Compile, &args) ? args.executable : NULL;
 }
 
 PJRT_Executable *hsc__conform_executable(hsc_conform *c, PJRT_LoadedExecutable *loaded) {
