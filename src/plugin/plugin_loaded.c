@@ -602,6 +602,8 @@ static hsc_status *check_call(const PJRT_LoadedExecutable_Execute_Args *args) {
   if (args->num_devices != (size_t)args->executable->own_count)
     return HSC_ERR(INVALID_ARGUMENT, "%s: arguments for %zu devices; it runs on %d", name,
                    args->num_devices, args->executable->own_count);
+  if (args->num_devices == 0)  // all of it runs in other processes
+    return NULL;
   if (args->num_args != (size_t)p->input_count)
     return HSC_ERR(INVALID_ARGUMENT,
                    "%s: Execution supplied %zu buffers but compiled program expected %d buffers",

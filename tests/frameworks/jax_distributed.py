@@ -78,6 +78,9 @@ try:
         said["broadcast"] = np.asarray(got).tolist()
         got = multihost_utils.process_allgather(np.array([number * 2.0], dtype=np.float32))
         said["allgather"] = np.asarray(got).ravel().tolist()
+        last = jax.sharding.SingleDeviceSharding(jax.local_devices(process_index=count - 1)[0])
+        moved = jax.jit(lambda v: v + 1)(jax.device_put(np.arange(3.0, dtype=np.float32), last))
+        said["elsewhere"] = [np.asarray(s.data).tolist() for s in moved.addressable_shards]
         multihost_utils.sync_global_devices("end")
 except Exception as error:
     said["error"] = str(error)
@@ -148,6 +151,9 @@ def check(devices):
         assert s["own"] == list(range(first, first + own)), s["own"]
         if mode == "compute":
             assert s["broadcast"] == [0, 1, 2, 3, 4], s["broadcast"]
+            # a program on one device of the last process: the others take no part
+            here = number == len(devices) - 1
+            assert s["elsewhere"] == ([[1, 2, 3]] if here else []), s["elsewhere"]
             assert s["allgather"] == [2.0 * i for i in range(len(devices))], s["allgather"]
         first += own
         bits.update(s["bits"])
