@@ -24,7 +24,8 @@ static void note_totals(hsc_table *table, const totals *t, double seconds) {
   char text[32], more[32];
   hsc_table_note(table, "%.4g executions/s", (double)t->runs / seconds);
   hsc_format_quantity(t->compile_ns, "ns", false, text);
-  hsc_table_note(table, "%lld compilations, %s in all", (long long)t->compiles, text);
+  hsc_table_note(table, "%lld compilation%s, %s in all", (long long)t->compiles,
+                 t->compiles == 1 ? "" : "s", text);
   if (t->compiling) {
     hsc_format_quantity((double)t->compiling_since, "ns", false, text);
     hsc_table_note(table, "compiling now, for %s", text);

@@ -690,8 +690,8 @@ hsc_status *hsc__view_recompiles(hsc__view_context *cx) {
     char text[32];
     hsc_format_quantity(lost[k], "ns", false, text);
     if (kind_texts[k] && counts[k])
-      hsc_table_note(cx->table, "%lld compilations cost %s (%s)", (long long)counts[k], text,
-                     kind_texts[k]);
+      hsc_table_note(cx->table, "%lld compilation%s cost %s (%s)", (long long)counts[k],
+                     counts[k] == 1 ? "" : "s", text, kind_texts[k]);
   }
 done:
   for (int i = 0; i < l.count; i++)

@@ -60,6 +60,18 @@ static void an_anchor_is_no_comparison(void **state) {
   hsc_agreement_destroy(a);
 }
 
+// A reason may be a message with notes on lines of their own; a headline is one line.
+static void a_headline_is_one_line(void **state) {
+  hsc_agreement *a = NULL;
+  EXPECT_OK(hsc_agreement_create("stage", &a));
+  hsc_agreement_compared(a, "run 1, cse", HSC_FINDING_EQUAL);
+  hsc_agreement_gap(a, NULL, "run 2, fusion", "subtract: no operand\n  while: pass fusion");
+  expect_sentence(a,
+                  "equal as far as compared: 1 of 2 stages; not compared: run 2, fusion: subtract: "
+                  "no operand");
+  hsc_agreement_destroy(a);
+}
+
 static void rounding_is_close(void **state) {
   hsc_agreement *a = start("output");
   hsc_agreement_compared(a, "output 0", HSC_FINDING_CLOSE);
@@ -119,6 +131,7 @@ int main(void) {
       cmocka_unit_test(equal_needs_everything),
       cmocka_unit_test(a_difference_stays_one),
       cmocka_unit_test(an_anchor_is_no_comparison),
+      cmocka_unit_test(a_headline_is_one_line),
       cmocka_unit_test(rounding_is_close),
       cmocka_unit_test(coverage_stands_in_the_document),
       cmocka_unit_test(lost_entries_are_no_agreement),

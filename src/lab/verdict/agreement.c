@@ -209,6 +209,11 @@ static bool ends_at(const hsc_agreement *agreement, size_t first) {
   return true;
 }
 
+// The first line of a reason: a message's notes are in the row, and a headline is one line.
+static int first_line(const entry *e) {
+  return (int)strcspn(reason_of(e), "\n");
+}
+
 // The gaps by reason, in the order of their first: "6 from fusion on: no known meaning: f".
 static void write_gaps(const hsc_agreement *agreement, hsc_bytes *out) {
   enum { MOST_REASONS = 3 };
@@ -234,11 +239,13 @@ static void write_gaps(const hsc_agreement *agreement, hsc_bytes *out) {
     }
     const char *join = told == 1 ? "; not compared: " : "; ";
     if (same > 1 && ends_at(agreement, i))
-      hsc_bytes_printf(out, "%snone from %s on (%zu): %s", join, e->name, same, reason_of(e));
+      hsc_bytes_printf(out, "%snone from %s on (%zu): %.*s", join, e->name, same, first_line(e),
+                       reason_of(e));
     else if (same > 1)
-      hsc_bytes_printf(out, "%s%s and %zu more: %s", join, e->name, same - 1, reason_of(e));
+      hsc_bytes_printf(out, "%s%s and %zu more: %.*s", join, e->name, same - 1, first_line(e),
+                       reason_of(e));
     else
-      hsc_bytes_printf(out, "%s%s: %s", join, e->name, reason_of(e));
+      hsc_bytes_printf(out, "%s%s: %.*s", join, e->name, first_line(e), reason_of(e));
   }
   if (left_out)
     hsc_bytes_printf(out, "; and %zu more", left_out);
