@@ -11,9 +11,11 @@
 #include "lab/devices/devices.h"
 #include "passes/manager/passes.h"
 
-enum { LIST, DUMP, DIFF, TIME, ABLATE, VALIDATE, REPORT, EXPLAIN, AUTOTUNE, WHY, SHOW };
-static const char *const verbs[] = {"list",   "dump",    "diff",     "time", "ablate", "validate",
-                                    "report", "explain", "autotune", "why",  "show",   NULL};
+static const char *const verbs[] = {
+#define VERB(text, body, argument, examples, what) text,
+#include "cli/passes_verbs.def"
+#undef VERB
+    NULL};
 
 static const hsc_option options[] = {
     HSC_POSITIONAL_CHOICE(passes_args, verb, "VERB", verbs, HSC_REQUIRED, 0, "what to do"),
@@ -54,14 +56,15 @@ static const hsc_option options[] = {
                     "NAME=VALUE",
                     NULL,
                     "a compile option of the device; may be repeated"),
-    HSC_OPTION_STRING(passes_args,
-                      output,
-                      "output|o",
-                      "DIR",
-                      NULL,
-                      "a directory (dump, report), a file for the result as JSON (ablate), a page "
-                      "(diff, show), stacks for a flame graph (time)",
-                      .verbs = "dump,diff,time,ablate,report,show"),
+    HSC_OPTION_STRING(
+        passes_args,
+        output,
+        "output|o",
+        "DIR",
+        NULL,
+        "where the result goes: a directory (dump, report), JSON (ablate), a page (diff, "
+        "show), stacks for a flame graph (time)",
+        .verbs = "dump,diff,time,ablate,report,show"),
     HSC_OPTION_LIST(passes_args,
                     results,
                     "results",
@@ -149,7 +152,8 @@ static const hsc_option options[] = {
         passes_args,
         changed_only,
         "changed",
-        "list: only runs that changed the program; ablate: only passes whose absence did",
+        "only what made a difference: runs that changed the program (list), passes whose absence "
+        "did (ablate)",
         .verbs = "list,ablate"),
     HSC_OPTION_FLAG(
         passes_args, all, "all|a", "every row, not the first screen", .verbs = "list,time"),
@@ -344,77 +348,39 @@ static void catch_interrupt(void) {
 }
 
 static hsc_status *run(const void *args_of_command, hsc_cli *cli) {
+  static const struct {
+    hsc_status *(*body)(const passes_args *args, hsc_cli *cli);
+    const char *argument;
+  } rows[] = {
+#define VERB(text, body, argument, examples, what) {hsc__passes_##body, argument},
+#include "cli/passes_verbs.def"
+#undef VERB
+  };
   const passes_args *args = args_of_command;
-  if (args->verb == EXPLAIN)
-    return hsc__passes_explain(args->program, cli);
   if (!args->program)
-    return hsc_cli_usage(cli, "passes %s: which program?", verbs[args->verb]);
+    return hsc_cli_usage(cli, "passes %s: which %s?", verbs[args->verb], rows[args->verb].argument);
   if (!(args->limit_s > 0))
     return hsc_cli_usage(cli, "--limit must be above 0 s");
   catch_interrupt();
-  switch (args->verb) {
-    case DUMP:
-      return hsc__passes_dump(args, cli);
-    case DIFF:
-      return hsc__passes_diff(args, cli);
-    case REPORT:
-      return hsc__passes_report(args, cli);
-    case VALIDATE:
-      return hsc__passes_validate(args, cli);
-    case TIME:
-      return hsc__passes_time(args, cli);
-    case SHOW:
-      return hsc__passes_show(args, cli);
-    case AUTOTUNE:
-      return hsc__passes_autotune(args, cli);
-    case ABLATE:
-      return hsc__passes_ablate(args, cli);
-    case WHY:
-      return hsc__passes_why(args, cli);
-    default:
-      return hsc__passes_list(args, cli);
-  }
+  return rows[args->verb].body(args, cli);
 }
+
+// A line for each verb; the line's end that stands before the first is left out.
+static const char description[] =
+#define VERB(text, body, argument, examples, what) "\n" text ": " what
+#include "cli/passes_verbs.def"
+#undef VERB
+    ;
+static const char examples[] =
+#define VERB(text, body, argument, examples, what) "\n" examples
+#include "cli/passes_verbs.def"
+#undef VERB
+    ;
 
 const hsc_command_body hsc_command_passes = {
     .options = options,
     .args_bytes = sizeof(passes_args),
     .run = run,
-    .description =
-        "list: every run of every pass in call order, with what it changed and what it cost.\n"
-        "dump: the program's HLO at each pipeline's start and after each pass that changed it, "
-        "named as XLA names dumps.\n"
-        "show: a page with the program at every stage, a slider over them; a click on an "
-        "instruction follows it, back to its line of source.\n"
-        "diff: two stages of a compile, or with --device D1,D2 two compilers' programs, aligned "
-        "instruction by instruction.\n"
-        "time: where compile time goes: phases, pipelines, passes, over repeated compiles; names "
-        "the pass that a compile hangs in.\n"
-        "ablate: every pass switched off, one by one: how the program, its numbers and its time "
-        "change.\n"
-        "validate: each stage of the compile run elsewhere on the same inputs, and the executable "
-        "where the device runs: the first pass after which the numbers differ, or the code "
-        "generated after the last. Exit code 0 when all agree, 1 when one differs, 3 when not all "
-        "could be compared.\n"
-        "report: pictures (SVG) of call order, call counts and ablations, and compilers side by "
-        "side.\n"
-        "autotune: every algorithm of each dot and convolution, timed on this machine, and which "
-        "was chosen; results are kept.\n"
-        "why: why an operation and its reader were not fused: the two are cut out, one thing at a "
-        "time is changed and compiled again, and what makes them one kernel is the cause, once "
-        "the whole program confirms it.\n"
-        "explain: what a pass does, its names, what is known about it, and an example.",
-    .examples =
-        "hloscope passes list models/patterns/mlp_scan.hlo --changed\nhloscope passes list "
-        "model.hlo --disable=fusion,cse --format=json\n"
-        "hloscope passes dump model.hlo -o dumps\nhloscope passes diff model.hlo --device xla-cpu "
-        "--pass fusion -o fusion.html\n"
-        "hloscope passes diff model.hlo --device cpu,xla-cpu\nhloscope passes ablate model.hlo "
-        "--device xla-cpu --jobs 4 -o ablation.json\n"
-        "hloscope passes ablate model.hlo --only fusion,cse --pairs\nhloscope passes validate "
-        "model.hlo --device cuda:h100\n"
-        "hloscope passes report model.hlo --device cpu,xla-cpu --results ablation.json -o report\n"
-        "hloscope passes why models/attention.hlo.gz\n"
-        "hloscope passes autotune models/laplace_train.hlo.gz --export laplace.textproto\nhloscope "
-        "passes explain algsimp/add-zero",
+    .description = description + 1,
+    .examples = examples + 1,
 };

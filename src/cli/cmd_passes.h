@@ -41,23 +41,8 @@ HSC_MUST_USE hsc_status *hsc__passes_check_disabled(const passes_args *args,
 // 1 after the first Ctrl-C; the second one ends the process.
 extern volatile int hsc__passes_stop;
 
-// cmd_passes_list.c
-HSC_MUST_USE hsc_status *hsc__passes_list(const passes_args *args, hsc_cli *cli);
-HSC_MUST_USE hsc_status *hsc__passes_dump(const passes_args *args, hsc_cli *cli);
-hsc_status *hsc__passes_show(const passes_args *args, hsc_cli *cli);
-// cmd_passes_ablate.c
-HSC_MUST_USE hsc_status *hsc__passes_ablate(const passes_args *args, hsc_cli *cli);
-// cmd_passes_diff.c
-HSC_MUST_USE hsc_status *hsc__passes_diff(const passes_args *args, hsc_cli *cli);
-// cmd_passes_validate.c
-HSC_MUST_USE hsc_status *hsc__passes_validate(const passes_args *args, hsc_cli *cli);
-// cmd_passes_time.c
-HSC_MUST_USE hsc_status *hsc__passes_time(const passes_args *args, hsc_cli *cli);
-// cmd_passes_why.c
-HSC_MUST_USE hsc_status *hsc__passes_why(const passes_args *args, hsc_cli *cli);
-// cmd_passes_autotune.c
-HSC_MUST_USE hsc_status *hsc__passes_autotune(const passes_args *args, hsc_cli *cli);
-// cmd_passes_explain.c
-HSC_MUST_USE hsc_status *hsc__passes_explain(const char *name, hsc_cli *cli);
-// cmd_passes_report.c
-HSC_MUST_USE hsc_status *hsc__passes_report(const passes_args *args, hsc_cli *cli);
+// The verbs: hsc__passes_list and so on, each in its own file.
+#define VERB(text, body, argument, examples, what) \
+  HSC_MUST_USE hsc_status *hsc__passes_##body(const passes_args *args, hsc_cli *cli);
+#include "cli/passes_verbs.def"
+#undef VERB

@@ -366,10 +366,9 @@ static hsc_status *unknown(const char *name, hsc_cli *cli) {
                        name, name);
 }
 
-hsc_status *hsc__passes_explain(const char *name, hsc_cli *cli) {
+hsc_status *hsc__passes_explain(const passes_args *args, hsc_cli *cli) {
+  const char *name = args->program;
   hsc_pass_id pass;
-  if (!name)
-    return hsc_cli_usage(cli, "passes explain: which pass?");
   int32_t rule = hsc_rule_find(hsc_view_of(name));
   if (rule >= 0)
     return explain_rule(rule, cli);

@@ -264,16 +264,16 @@ hsc_status *hsc__passes_dump(const passes_args *args, hsc_cli *cli) {
   hsc_pass_list list = {0};
   hsc_status *status = NULL;
   const char *pattern = args->pattern ? args->pattern : ".*";
-  if (!args->output)
-    return hsc_cli_usage(cli, "passes dump: where to? --output DIR");
+  const char *directory = args->output ? args->output : hsc_cli_new_name(cli, "");
+  HSC_TRY(hsc_arena_status(cli->arena));
   HSC_TRY(hsc__passes_device(args, cli, &device));
   HSC_GOTO(hsc_pass_list_init(&list));
   if (device.source == HSC_DEVICE_BUILT_IN)
-    HSC_GOTO(run_built_in(args, cli, &device, args->output, pattern, &list));
+    HSC_GOTO(run_built_in(args, cli, &device, directory, pattern, &list));
   else
-    HSC_GOTO(collect(args, cli, &device, args->output, pattern, &list));
+    HSC_GOTO(collect(args, cli, &device, directory, pattern, &list));
   HSC_GOTO(print_table(&list, true, 0, cli));
-  hsc_cli_say(cli, "the HLO after each of them is in %s", args->output);
+  hsc_cli_say(cli, "the HLO after each of them is in %s", directory);
 done:
   hsc_pass_list_deinit(&list);
   return status;

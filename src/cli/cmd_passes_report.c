@@ -64,19 +64,19 @@ hsc_status *hsc__passes_report(const passes_args *args, hsc_cli *cli) {
   json_t *documents[MOST] = {0};
   size_t count = 0;
   hsc_status *status = NULL;
-  if (!args->output)
-    return hsc_cli_usage(cli, "passes report: where to? --output DIR");
-  if (args->results.count == 0 && !args->device)
-    return hsc_cli_usage(cli,
-                         "passes report: of what? --results FILES of passes list or ablate, or "
-                         "--device NAMES to list their passes now");
+  const char *directory = args->output ? args->output : hsc_cli_new_name(cli, "");
+  const char *devices = args->device;
+  HSC_TRY(hsc_arena_status(cli->arena));
+  // results are reported as they are; the passes of a device are listed now
+  if (!devices && args->results.count == 0)
+    devices = hsc_default_device();
   for (size_t i = 0; i < args->results.count; i++) {
     if (count == MOST)
       HSC_GOTO(hsc_cli_usage(cli, "more than %d results", MOST));
     HSC_GOTO(load_document(args->results.items[i], &documents[count]));
     count++;
   }
-  for (const char *at = args->device; at && *at && count < MOST;) {
+  for (const char *at = devices; at && *at && count < MOST;) {
     size_t size = strcspn(at, ",");
     HSC_GOTO(list_on(args, cli, hsc_arena_strndup(cli->arena, at, size), &documents[count]));
     count++;
@@ -84,8 +84,8 @@ hsc_status *hsc__passes_report(const passes_args *args, hsc_cli *cli) {
     if (*at)
       at++;
   }
-  HSC_GOTO(hsc_passes_report(documents, count, args->output));
-  hsc_cli_say(cli, "%s/report.html, report.md and their pictures", args->output);
+  HSC_GOTO(hsc_passes_report(documents, count, directory));
+  hsc_cli_say(cli, "%s/report.html, report.md and their pictures", directory);
 done:
   for (size_t i = 0; i < count; i++)
     json_decref(documents[i]);
