@@ -41,6 +41,7 @@ hsc_status *hsc__blame_reference(hsc__blame *b) {
     b->right.outputs = json_incref(json_object_get(answer.body, "outputs"));
   else if (!status)
     b->right.why = hsc__blame_words(b, &answer);
+  b->right.is_late = !status && answer.outcome == HSC_OUTCOME_TIMEOUT;
   hsc_answer_deinit(&answer);
   return status;
 }
@@ -386,11 +387,16 @@ static hsc_status *judge_ended(hsc__blame *b, const tally *t, bool *out_decided)
   hsc__blame_tell(b, "does it get through?", "in %d of %d runs it does not: %s", ended, b->runs,
                   t->words ? t->words : "");
   bool refused = ended == b->runs && t->ended[HSC_OUTCOME_UNSUPPORTED] == ended;
-  *out_decided = refused || ended < b->runs;
+  bool endless = b->right.is_late && t->ended[HSC_OUTCOME_TIMEOUT] == b->runs;
+  *out_decided = refused || endless || ended < b->runs;
   if (!*out_decided)
     return NULL;
   if (refused)  // it says that it cannot do this: nobody promised that it can
     return cannot_tell(b, "the runs", t->words ? t->words : "the device does not support it");
+  if (endless)  // a hang is only the device's fault where others get through
+    return cannot_tell(b, "the runs",
+                       "the reference does not get through in time either: with these inputs the "
+                       "program may never end (--seed gives others), or need longer (--limit)");
   b->verdict = HSC__BLAME_NONDETERMINISTIC;
   hsc_agreement_compared(b->agreement, "the runs among themselves", HSC_FINDING_DIFFERENT);
   hsc_bytes_printf(&b->headline, "%s is not deterministic: %d of %d equal runs end with %s",
