@@ -1,6 +1,6 @@
 // test_fused_reads.c - operations that read their operand more than once, or in no order, within
 // kernels: windows of few positions between elementwise operations, gathers of single elements by
-// indices that are put together. Against the reference evaluator.
+// indices that are put together, short products. Against the reference evaluator.
 #include "kernel_case.h"
 
 static hsc_instr *window(kernel_case *c, hsc_instr *x, hsc_op op, double init) {
@@ -74,6 +74,42 @@ static void elements_by_parts_of_indices(void **state) {
   }
 }
 
+// Products of few terms, or of small matrices in batches, with any order of dimensions on either
+// side; large enough to be code of their own.
+static void short_products(void **state) {
+  (void)state;
+  static const hsc_type types[] = {HSC_TYPE_F32, HSC_TYPE_F64, HSC_TYPE_S32};
+  for (uint64_t seed = 1; seed <= 60; seed++) {
+    kernel_case c;
+    kernel_case_begin(&c, seed);
+    hsc_arena *arena = c.module->arena;
+    int64_t batch = 20 + kernel_case_below(&c, 200);
+    int64_t terms = 1 + kernel_case_below(&c, seed % 2 ? 4 : 16);
+    int64_t m = 1 + kernel_case_below(&c, 24);
+    int64_t n = seed % 5 == 0 ? 1 : 1 + kernel_case_below(&c, 40);
+    int64_t left = seed % 3;       // where the contracted dimension is
+    int64_t right = seed / 3 % 3;  // the other two keep their order
+    int64_t a[3];
+    int64_t b[3];
+    int64_t rest_a[2] = {batch, m};
+    int64_t rest_b[2] = {batch, n};
+    for (int i = 0, at = 0; i < 3; i++)
+      a[i] = i == left ? terms : rest_a[at++];
+    for (int i = 0, at = 0; i < 3; i++)
+      b[i] = i == right ? terms : rest_b[at++];
+    hsc_instr *x = kernel_case_input(&c, types[seed % 3], 3, a, 5);
+    hsc_instr *y = kernel_case_input(&c, types[seed % 3], 3, b, 5);
+    hsc_attr attr = {.dot = {.lhs_batch = HSC_DIMS(arena, left == 0),
+                             .rhs_batch = HSC_DIMS(arena, right == 0),
+                             .lhs_contracting = HSC_DIMS(arena, left),
+                             .rhs_contracting = HSC_DIMS(arena, right)}};
+    kernel_case_check(
+        &c,
+        hsc_build_op(&c.b, HSC_OP_DOT, (hsc_shape){0}, &attr, 2, (hsc_instr *[]){x, y}, 0, NULL),
+        0);
+  }
+}
+
 static int end_all(void **state) {
   (void)state;
   kernel_case_end_all();
@@ -84,6 +120,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(windows_between_elementwise),
       cmocka_unit_test(elements_by_parts_of_indices),
+      cmocka_unit_test(short_products),
   };
   return cmocka_run_group_tests(tests, NULL, end_all);
 }

@@ -88,6 +88,8 @@ bool hsc__emit_can_walk(const hsc_instr *instr) {
              instr->shape.type == instr->operands[0]->shape.type;
     case HSC_OP_MAP:
       return instr->called_count == 1 && hsc__emit_can_called(instr->called[0]);
+    case HSC_OP_DOT:
+      return hsc__emit_can_dot(instr);
     case HSC_OP_REDUCE_WINDOW:
       return hsc_instr_is_small_window(instr) && !hsc_type_is_complex(instr->shape.type) &&
              instr->called_count == 1 && hsc__emit_can_called(instr->called[0]);
@@ -599,16 +601,6 @@ static hsc_status *visit_dynamic_update_slice(hsc_emitter *e,
   return visit_piece(e, instr->operands[1], &p, mask, old, out_value);
 }
 
-static bool listed(hsc_dims dims, int64_t dim, int *out_position) {
-  for (int i = 0; i < dims.count; i++)
-    if (dims.v[i] == dim) {
-      if (out_position)
-        *out_position = i;
-      return true;
-    }
-  return false;
-}
-
 static hsc_status *visit_gather(hsc_emitter *e,
                                 const hsc_instr *instr,
                                 const hsc_affine *index,
@@ -626,7 +618,7 @@ static hsc_status *visit_gather(hsc_emitter *e,
   int batch_count = 0;
   int offset_count = 0;
   for (int i = 0; i < instr->shape.rank; i++) {
-    if (listed(g->offset_dims, i, NULL))
+    if (hsc__dims_list(g->offset_dims, i, NULL))
       offsets[offset_count++] = index[i];
     else
       batch[batch_count++] = index[i];
@@ -634,16 +626,17 @@ static hsc_status *visit_gather(hsc_emitter *e,
   int next_offset = 0;
   for (int d = 0; d < from->rank; d++) {
     int at;
-    if (listed(g->collapsed_slice_dims, d, NULL) || listed(g->operand_batching_dims, d, NULL))
+    if (hsc__dims_list(g->collapsed_slice_dims, d, NULL) ||
+        hsc__dims_list(g->operand_batching_dims, d, NULL))
       inner[d] = hsc_affine_constant(0);
     else
       inner[d] = offsets[next_offset++];
-    if (listed(g->operand_batching_dims, d, &at)) {
+    if (hsc__dims_list(g->operand_batching_dims, d, &at)) {
       // That dimension walks along with the same dimension of the start indices.
       int64_t dim = g->start_indices_batching_dims.v[at];
       inner[d] = batch[dim > g->index_vector_dim ? dim - 1 : dim];
     }
-    if (!listed(g->start_index_map, d, &at))
+    if (!hsc__dims_list(g->start_index_map, d, &at))
       continue;
     hsc_affine *where_start;
     HSC_TRY(new_index(e, indices->rank, &where_start));
@@ -851,6 +844,8 @@ static hsc_status *visit_op(hsc_emitter *e,
       return visit_dynamic_update_slice(e, instr, index, mask, out_value);
     case HSC_OP_GATHER:
       return visit_gather(e, instr, index, mask, out_value);
+    case HSC_OP_DOT:
+      return hsc__emit_dot(e, instr, index, mask, out_value);
     case HSC_OP_REDUCE_WINDOW:
       return visit_reduce_window(e, instr, index, mask, out_value);
     case HSC_OP_OPT_BARRIER:

@@ -1,5 +1,8 @@
 // thunk_contraction.c - runs planned dots: copies operands that need it, dispatches tasks to the
 // threads, calls the candidate on each.
+#include <stdlib.h>
+
+#include "cpu/emit/emit.h"
 #include "cpu/kernels/gemm/complex.h"
 #include "cpu/kernels/gemm/contraction.h"
 #include "cpu/kernels/gemm/narrow.h"
@@ -344,6 +347,14 @@ hsc_status *hsc__cpu_choose_contraction(hsc_cpu_compiler *compiler,
     return NULL;
   if (product_of &&
       (dot->operands[0]->op != HSC_OP_PARAMETER || dot->operands[1]->op != HSC_OP_PARAMETER))
+    return NULL;
+  // Short products are generated code, unless somebody asks for one of the algorithms.
+  bool generated = false;
+  uint64_t in_place[HSC_KERNEL_MAX_BUFFERS];
+  hsc_kernel_plan plan = {0};
+  if (!product_of && !getenv("HLOSCOPE_CPU_DOT"))
+    HSC_TRY(hsc_kernel_plan_try(dot, &compiler->device->isa, &plan, in_place, &generated));
+  if (generated)
     return NULL;
   hsc_contraction *contraction = HSC_NEW(compiler->arena, hsc_contraction);
   HSC_TRY(hsc_arena_status(compiler->arena));

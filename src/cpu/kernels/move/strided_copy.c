@@ -78,6 +78,11 @@ typedef struct wide {
         ((TYPE *)to)[i] = value; \
       return; \
     } \
+    if (to_stride == BYTES && from_stride == -BYTES) { \
+      for (int64_t i = 0; i < count; i++) \
+        ((TYPE *)to)[i] = ((const TYPE *)from)[-i]; \
+      return; \
+    } \
     for (int64_t i = 0; i < count; i++) \
       *(TYPE *)(to + i * to_stride) = *(const TYPE *)(from + i * from_stride); \
   } \
