@@ -113,7 +113,7 @@ static parts scaled(hsc_emitter *e, hsc_lv scale, hsc_lv x1, hsc_lv x2, hsc_lv y
 
 // Smith's quotient, which neither overflows nor underflows where the quotient does not: the larger
 // part of the divisor is divided out. (a + ib) / (c + id).
-static parts quotient(hsc_emitter *e, hsc_lv a, hsc_lv b, hsc_lv c, hsc_lv d, bool vector) {
+static parts smith_quotient(hsc_emitter *e, hsc_lv a, hsc_lv b, hsc_lv c, hsc_lv d, bool vector) {
   hsc_lv by_real = hsc_ll.BuildFCmp(B, LLVMRealOGE, magnitude(e, c), magnitude(e, d), "");
   hsc_lv large = pick(e, by_real, c, d);
   hsc_lv small = pick(e, by_real, d, c);
@@ -125,8 +125,20 @@ static parts quotient(hsc_emitter *e, hsc_lv a, hsc_lv b, hsc_lv c, hsc_lv d, bo
   hsc_lv re = hsc_ll.BuildFAdd(B, first, times(e, second, ratio), "");
   hsc_lv im_real = hsc_ll.BuildFSub(B, b, times(e, a, ratio), "");
   hsc_lv im_other = hsc_ll.BuildFSub(B, times(e, b, ratio), a, "");
-  parts plain = {hsc_ll.BuildFDiv(B, re, under, ""),
+  return (parts){hsc_ll.BuildFDiv(B, re, under, ""),
                  hsc_ll.BuildFDiv(B, pick(e, by_real, im_real, im_other), under, "")};
+}
+
+// Of parts that were f32: their squares are doubles, so that one division does.
+static parts direct_quotient(hsc_emitter *e, hsc_lv a, hsc_lv b, hsc_lv c, hsc_lv d, bool vector) {
+  hsc_lv under = hsc_ll.BuildFAdd(B, times(e, c, c), times(e, d, d), "");
+  return scaled(e, hsc_ll.BuildFDiv(B, number(e, 1, vector), under, ""), a, b, c, d);
+}
+
+static parts quotient(
+    hsc_emitter *e, hsc_type type, hsc_lv a, hsc_lv b, hsc_lv c, hsc_lv d, bool vector) {
+  parts plain = type == HSC_TYPE_C64 ? direct_quotient(e, a, b, c, d, vector)
+                                     : smith_quotient(e, a, b, c, d, vector);
   // Both parts lost: at zeros and infinities more is known.
   hsc_lv zero = number(e, 0, vector);
   hsc_lv infinity = number(e, INFINITY, vector);
@@ -256,7 +268,7 @@ void hsc__emit_complex_op(hsc_emitter *e,
       hsc_lv re = wide(e, a.v, vector);
       hsc_lv im = wide(e, a.im, vector);
       if (instr->op == HSC_OP_DIVIDE)
-        made = quotient(e, re, im, wide(e, b.v, vector), wide(e, b.im, vector), vector);
+        made = quotient(e, type, re, im, wide(e, b.v, vector), wide(e, b.im, vector), vector);
       else if (instr->op == HSC_OP_EXP)
         made = exponential(e, re, im, vector);
       else
