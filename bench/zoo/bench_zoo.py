@@ -15,7 +15,10 @@ one round; what is shown is the median of the rounds with a 95 % bootstrap inter
 the ratio of the processor time of all threads of the two workers: on a machine that others use it
 says more than the clock. `limit` is the least time by the machine's measured peaks (`hloscope
 devices --calibrate`): flops of the program at the rate for its type, bytes of arguments and results
-once, 2 us of dispatch; `share` is limit / run. Sorted by ratio, the slowest first.
+once, 2 us of dispatch; `share` is limit / run. `memory` is the ratio of what the workers' resident
+sets grew to while each compiled and ran the program once, inputs included: measured after the
+rounds, ours in a worker of its own for each program, XLA:CPU's in one that gives freed blocks back
+(--no-memory leaves it out). Sorted by ratio, the slowest first.
 """
 
 import argparse
@@ -168,6 +171,62 @@ def measure(sides, rows, options):
     return results
 
 
+def process_bytes(pid, field):
+    for line in pathlib.Path(f"/proc/{pid}/status").read_text().splitlines():
+        if line.startswith(field + ":"):
+            return int(line.split()[1]) * 1024
+    return 0
+
+
+def peak_memory(make_sides, rows, results):
+    """What compiling a program cold and running it once adds to a worker's resident set at most."""
+    # Blocks above 128 KiB are mapped, and given back when they are freed: else a program would live
+    # in what the one before it left.
+    os.environ["MALLOC_MMAP_THRESHOLD_"] = str(1 << 17)
+    sides = {side.name: side for side in make_sides()}
+    # Compilers' libraries are there before anything is measured.
+    small = {"name": "small", "path": str(ROOT / "bench" / "small.hlo")}
+    sides["xla"].run(rows[0], 1)
+    sides["xla"].forget(rows[0])
+    for row in rows:
+        for name, side in sides.items():
+            if name in results[row["name"]]["failed"]:
+                continue
+            if name == "hloscope":
+                side.worker.close()
+                side.start()
+                side.run(small, 1)
+                side.forget(small)
+            pid = side.worker.process.pid
+            resident = process_bytes(pid, "VmRSS")
+            pathlib.Path(f"/proc/{pid}/clear_refs").write_text("5")  # the peak starts from here
+            try:
+                side.compile(row)
+                side.run(row, 1)
+                peak = process_bytes(pid, "VmHWM") - resident
+                results[row["name"]].setdefault("memory", {})[name] = peak
+                side.forget(row)
+            except WorkerError as error:
+                print(f"{row['name']}: {name}: {error}", file=sys.stderr)
+    for side in sides.values():
+        side.worker.close()
+    del os.environ["MALLOC_MMAP_THRESHOLD_"]
+
+
+def memory_text(result):
+    memory = result.get("memory", {})
+    if len(memory) < 2:
+        return ""
+    return f"{memory['hloscope'] / max(memory['xla'], 1):.2f} ({memory['hloscope'] / 1e6:.0f} MB)"
+
+
+def memory_summary(values):
+    if not values:
+        return ""
+    above = sum(value > 1 for value in values)
+    return f"**{statistics.geometric_mean(max(v, 1e-3) for v in values):.2f}**, above 1: {above}"
+
+
 def ratios(result, kind):
     return [
         one["hloscope"][kind] / max(one["xla"][kind], 1e-9)
@@ -238,27 +297,39 @@ def table(results, peaks):
             for side in ("xla", "hloscope")
         }
         least = limit(result, peaks)
-        share = f"{least[0] / middle['hloscope']:.0%} of {least[1]}" if least else ""
+        share = (
+            f"{least[0] / middle['hloscope']:.0%} of {text_seconds(least[0])} ({least[1]})"
+            if least
+            else ""
+        )
         compiles = result["compile"]
         lines.append(
             f"| {name} | {text_seconds(middle['xla'])} | {text_seconds(middle['hloscope'])} |"
             f" {text_ratio(median_interval(values, draw))} |"
             f" {statistics.median(ratios(result, 'processor')):.2f} |"
-            f" {compiles['hloscope'] / compiles['xla']:.2f} | {share} |"
+            f" {compiles['hloscope'] / compiles['xla']:.2f} | {memory_text(result)} | {share} |"
         )
     head = [
-        "| program | XLA:CPU | hloscope | ratio | processor | compile | share of the limit |",
-        "|" + "---|" * 7,
+        "| program | XLA:CPU | hloscope | ratio | processor | compile | memory |"
+        " share of the limit |",
+        "|" + "---|" * 8,
     ]
     if rows:
         mean = geometric_mean([row[2] for row in rows], draw)
         slower = sum(median_interval(row[2], draw)[1] > 1 for row in rows)
         processor = [ratios(row[3], "processor") for row in rows]
         above = sum(statistics.median(values) > 1 for values in processor)
+        compiles = [row[3]["compile"]["hloscope"] / row[3]["compile"]["xla"] for row in rows]
+        memory = [
+            row[3]["memory"]["hloscope"] / max(row[3]["memory"]["xla"], 1)
+            for row in rows
+            if len(row[3].get("memory", {})) == 2
+        ]
         lines.append(
             f"| **geometric mean of {len(rows)}** | | | **{text_ratio(mean)}** |"
-            f" **{text_ratio(geometric_mean(processor, draw))}**, above 1: {above} | | slower with"
-            f" the whole interval: {slower} |"
+            f" **{text_ratio(geometric_mean(processor, draw))}**, above 1: {above} |"
+            f" **{statistics.geometric_mean(compiles):.3f}** | {memory_summary(memory)} | slower"
+            f" with the whole interval: {slower} |"
         )
     return "\n".join(head + lines), [(row[1], row[0]) for row in rows]
 
@@ -301,6 +372,7 @@ def main():
         "--rounds", type=int, default=5, help="turns of each side for each program (5)"
     )
     parser.add_argument("--block-ms", type=float, default=40, help="running time of a turn (40)")
+    parser.add_argument("--no-memory", action="store_true", help="leave the memory column out")
     parser.add_argument("--seed", type=int, default=1, help="of the order of the turns (1)")
     parser.add_argument(
         "--hloscope", default=str(ROOT / "build" / "hloscope"), help="the program to measure"
@@ -362,7 +434,16 @@ def main():
     )
     row = json.loads(answer.stdout)["rows"][0]
     peaks = (row["flop_rate"], row["byte_rate"])
-    results = measure([Xla(python), Hloscope(options.hloscope, options.plugin)], rows, options)
+
+    def make_sides():
+        return [Xla(python), Hloscope(options.hloscope, options.plugin)]
+
+    sides = make_sides()
+    results = measure(sides, rows, options)
+    for side in sides:
+        side.worker.close()
+    if not options.no_memory:
+        peak_memory(make_sides, rows, results)
     text, bars = table(results, peaks)
     text += (
         f"\n\n{before.get('cpu', 'unknown CPU')}, {before['cores']} cores, load"
