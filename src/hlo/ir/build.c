@@ -116,6 +116,7 @@ static hsc_instr *make(hsc_builder *b,
   instr->operand_count = count;
   instr->called = called_copy;
   instr->called_count = called_count;
+  hsc__calls_add(instr, 1);
   instr->parent = b->computation;
   instr->metadata = b->metadata;
   return instr;

@@ -128,6 +128,7 @@ static hsc_status *link_clone(
       else
         HSC_TRY(clone_computation(c, from->called[i], depth + 1, &instr->called[i]));
     }
+    hsc__calls_add(instr, 1);
   }
   for (int i = 0; i < from->control_count; i++) {
     hsc_instr *predecessor = hsc__ptr_map_get(instrs, from->control_predecessors[i]);

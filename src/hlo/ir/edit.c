@@ -60,14 +60,37 @@ void hsc_instr_set_operands(hsc_instr *instr, int count, hsc_instr *const *value
     hsc__user_add(operands[i], instr);
 }
 
+// ---- calls --------------------------------------------------------------------------------------
+
+void hsc__calls_add(const hsc_instr *instr, int by) {
+  for (int i = 0; i < instr->called_count; i++)
+    if (instr->called[i])
+      instr->called[i]->callers += by;
+}
+
+int32_t hsc_computation_callers(const hsc_computation *callee) {
+  hsc_module *module = callee->module;
+  if (!module->callers_counted) {
+    for (int i = 0; i < module->computation_count; i++)
+      module->computations[i]->callers = 0;
+    for (int i = 0; i < module->computation_count; i++)
+      HSC_FOR_EACH_INSTR_IN (module->computations[i], instr)
+        hsc__calls_add(instr, 1);
+    module->callers_counted = true;
+  }
+  return callee->callers;
+}
+
 void hsc_instr_set_called(hsc_instr *instr, int count, hsc_computation *const *called) {
   hsc_computation **copy = count > 0 ? hsc_arena_copy(instr->parent->module->arena, called,
                                                       (size_t)count * sizeof *called)
                                      : NULL;
   if (count > 0 && !copy)
     return;
+  hsc__calls_add(instr, -1);
   instr->called = copy;
   instr->called_count = count;
+  hsc__calls_add(instr, 1);
 }
 
 hsc_status *hsc_instr_set_name(hsc_instr *instr, const char *name) {
@@ -155,6 +178,7 @@ void hsc_instr_remove(hsc_instr *instr) {
   hsc_computation *computation = instr->parent;
   for (int i = 0; i < instr->operand_count; i++)
     user_remove(instr->operands[i], instr);
+  hsc__calls_add(instr, -1);
   hsc_instr_drop_control(instr);
   if (instr->op == HSC_OP_PARAMETER && instr->attr.index.value < computation->parameter_count &&
       computation->parameters[instr->attr.index.value] == instr) {

@@ -445,6 +445,7 @@ struct hsc_computation {
   hsc_instr *root;
   const char *execution_thread;  // NULL = main
   int32_t index;                 // scratch
+  int32_t callers;               // see hsc_computation_callers
   void *scratch;
 };
 
@@ -480,6 +481,7 @@ struct hsc_module {
   // [computation_count]: called ones before their callers; the entry is last after hsc_module_sort
   hsc_computation **computations;
   int32_t computation_count, computation_capacity;
+  bool callers_counted;  // false: hsc_computation_callers counts anew
   hsc_computation *entry;
   uint32_t next_id;
   bool is_scheduled;
@@ -665,6 +667,10 @@ void hsc_instr_move_before(hsc_instr *instr, hsc_instr *before);
 bool hsc_instr_is_dead(const hsc_instr *instr);
 // itself or something that it calls
 bool hsc_instr_has_effect(const hsc_instr *instr);
+// How many instructions of the module call the computation; at least so many when computations have
+// left the module since callers_counted was set. Counts all of them in one walk when that is false,
+// and is kept up by the builder, copies and removals from then on.
+int32_t hsc_computation_callers(const hsc_computation *callee);
 // True when the result has the same bytes as the first operand (both dense and row-major), so that
 // it needs no code and no memory of its own.
 bool hsc_instr_is_alias(const hsc_instr *instr);

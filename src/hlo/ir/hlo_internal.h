@@ -79,6 +79,8 @@ void hsc__ptr_map_deinit(hsc__ptr_map *map);
 
 // edit.c: links. Users are entered by instr_link and taken out by instr_unlink.
 void hsc__user_add(hsc_instr *instr, hsc_instr *user);
+// Adds to the callers of what it calls.
+void hsc__calls_add(const hsc_instr *instr, int by);
 // before NULL = at the end
 void hsc__list_insert(hsc_computation *computation, hsc_instr *instr, hsc_instr *before);
 bool hsc__computation_add_parameter(hsc_computation *computation,

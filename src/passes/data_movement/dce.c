@@ -29,7 +29,7 @@ static bool has_unread_result(const hsc_instr *fusion, bool *out_read) {
   }
   for (int i = 0; i < count; i++)
     read += out_read[i];
-  return read > 0 && read < count && hsc__callers(body->module, body) == 1;
+  return read > 0 && read < count && hsc_computation_callers(body) == 1;
 }
 
 static hsc_status *drop_results(hsc_instr *fusion, const bool *read) {

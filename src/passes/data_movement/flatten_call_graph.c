@@ -33,7 +33,9 @@ static hsc_status *sweep(hsc_module *module, hsc_pass_context *cx, bool *out_cop
         hsc_computation *copy = NULL;
         HSC_TRY(hsc_module_may_copy(module, instr->called[i], instr));
         HSC_TRY(hsc_computation_clone(module, instr->called[i], NULL, false, &copy));
+        instr->called[i]->callers--;
         instr->called[i] = copy;
+        copy->callers++;
         copy->index = 1;
         *out_copied = true;
       }

@@ -103,7 +103,7 @@ static hsc_status *inline_both(hsc_instr *conditional, hsc_instr **out_value) {
 
 static bool branches_are_own(const hsc_instr *conditional) {
   for (int i = 0; i < conditional->called_count; i++)
-    if (hsc__callers(conditional->parent->module, conditional->called[i]) != 1)
+    if (hsc_computation_callers(conditional->called[i]) != 1)
       return false;
   return true;
 }

@@ -90,7 +90,7 @@ hsc_status *hsc__loop_flatten(hsc_instr *loop, hsc_pass_context *cx) {
   if (!nested || leaves == 0 || condition == body || loop->control_count ||
       loop->control_successor_count)
     return NULL;
-  if (hsc__callers(module, condition) != 1 || hsc__callers(module, body) != 1 ||
+  if (hsc_computation_callers(condition) != 1 || hsc_computation_callers(body) != 1 ||
       body->root->op == HSC_OP_PARAMETER || !hsc__pass_spend(cx))
     return NULL;
   hsc_shape *elements = HSC_NEW_ARRAY(module->arena, hsc_shape, leaves);

@@ -256,7 +256,6 @@ static hsc_status *read_by_elements(hsc_instr *loop, hsc_pass_context *cx) {
 }
 
 static hsc_status *remove_dead_state(hsc_instr *loop, hsc_pass_context *cx) {
-  hsc_module *module = loop->parent->module;
   hsc_computation *condition = loop->called[0];
   hsc_computation *body = loop->called[1];
   int count = loop->shape.element_count;
@@ -266,7 +265,7 @@ static hsc_status *remove_dead_state(hsc_instr *loop, hsc_pass_context *cx) {
   if (!hsc__only_elements_read(condition->parameters[0], NULL) ||
       !hsc__only_elements_read(body->parameters[0], NULL))
     return NULL;
-  if (hsc__callers(module, body) != 1 || hsc__callers(module, condition) != 1)
+  if (hsc_computation_callers(body) != 1 || hsc_computation_callers(condition) != 1)
     return NULL;
   if (!hsc__only_elements_read(loop, NULL))
     HSC_TRY(read_by_elements(loop, cx));

@@ -154,8 +154,8 @@ bool hsc__loop_goes_by_element(const hsc_instr *loop) {
 bool hsc__loop_inside_is_own(const hsc_instr *loop) {
   if (!hsc__loop_goes_by_element(loop))
     return false;
-  const hsc_module *module = loop->parent->module;
-  return hsc__callers(module, loop->called[1]) == 1 && hsc__callers(module, loop->called[0]) == 1;
+  return hsc_computation_callers(loop->called[1]) == 1 &&
+         hsc_computation_callers(loop->called[0]) == 1;
 }
 
 bool hsc__loop_keeps(const hsc_instr *loop, int64_t index) {

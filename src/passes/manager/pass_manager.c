@@ -384,6 +384,7 @@ static hsc_status *run_pass(
   size_t entry = begin_entry(m, row->text, pipeline);
   hsc_log("passes", 1, "pipeline %s: pass %s", pipeline, row->text);
   int64_t start_ns = m->log ? hsc_now_ns() : 0;
+  m->module->callers_counted = false;
   HSC_TRY_NOTE(row->run(m->module, &m->cx), "while: pass %s in pipeline %s", row->text, pipeline);
   int64_t end_ns = m->log ? hsc_now_ns() : 0;
   end_entry(m, entry, m->cx.changed, m->cx.rewrites);

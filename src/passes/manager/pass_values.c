@@ -44,12 +44,3 @@ bool hsc__is_simple_reducer(const hsc_computation *computation, hsc_op *out_op) 
   *out_op = root->op;
   return true;
 }
-
-int hsc__callers(const hsc_module *module, const hsc_computation *callee) {
-  int count = 0;
-  HSC_FOR_EACH_COMPUTATION (module, computation)
-    for (const hsc_instr *instr = computation->first; instr; instr = instr->next)
-      for (int i = 0; i < instr->called_count; i++)
-        count += instr->called[i] == callee;
-  return count;
-}

@@ -99,8 +99,6 @@ hsc_instr *hsc__build_mapped(hsc_builder *b, hsc_instr *map);
 
 // ---- computations -------------------------------------------------------------------------------
 
-// How many instructions of the module call it.
-int hsc__callers(const hsc_module *module, const hsc_computation *callee);
 // Whether the computation is run as part of an instruction that emits it inline (reducers,
 // comparators, fusions): not a place for fusions.
 bool hsc__computation_is_embedded(const hsc_computation *computation);
