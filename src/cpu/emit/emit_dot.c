@@ -45,8 +45,8 @@ bool hsc__emit_can_dot(const hsc_instr *dot) {
          !hsc__dims_list(d->rhs_contracting, last, NULL);
 }
 
-// The index of an operand of a dot: batch dimensions come first in the result, then the free ones of
-// the left side, then those of the right; `term` counts the contracted ones.
+// The index of an operand of a dot: batch dimensions come first in the result, then the free ones
+// of the left side, then those of the right; `term` counts the contracted ones.
 static hsc_status *operand_index(hsc_emitter *e,
                                  const hsc_shape *shape,
                                  hsc_dims batch,
