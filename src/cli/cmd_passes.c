@@ -295,6 +295,13 @@ static const hsc_option options[] = {
                       NULL,
                       "XLA's AlgorithmDenylist in text: algorithms that must not be used",
                       .verbs = "autotune"),
+    HSC_OPTION_FLAG(
+        passes_args,
+        remedy,
+        "remedy",
+        "name the instruction and the line, and try at most three remedies: one compile "
+        "each, numbers compared",
+        .verbs = "time"),
     HSC_OPTION_STRING(passes_args,
                       not_fused,
                       "not-fused",

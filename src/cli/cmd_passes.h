@@ -16,6 +16,7 @@ typedef struct passes_args {
   int64_t level;
   const char *export_to, *import_from, *denylist;
   const char *not_fused;
+  bool remedy;
   int64_t top;
   bool fresh;
   bool changed_only, all, that_changed, no_timing, resume, pairs, with_pipelines, with_rules;

@@ -5,6 +5,7 @@
 #include "cli/document.h"
 #include "cli/cmd_passes.h"
 #include "lab/run/json_tree.h"
+#include "lab/passes/passes_remedy.h"
 #include "lab/passes/passes_time.h"
 #include "stats/stats_interleaved.h"
 
@@ -95,6 +96,51 @@ static void say_headline(hsc_cli *cli, json_t *result) {
   hsc_bytes_deinit(&line);
 }
 
+static const char *text_of(json_t *from, const char *key) {
+  return json_string_value(json_object_get(from, key));
+}
+
+static void print_tried(hsc_cli *cli, json_t *row, const char *best) {
+  const char *option = text_of(row, "option");
+  const char *value = text_of(row, "value");
+  bool is_best = best && !strcmp(best, text_of(row, "remedy"));
+  double times = hsc_json_number(json_object_get(row, "times_faster"));
+  hsc_cli_print(cli, "%s ", is_best ? "helps:" : "tried:");
+  if (times == times)
+    hsc_cli_print(cli, "%.3g times faster, numbers %s: ", times, text_of(row, "numbers"));
+  else
+    hsc_cli_print(cli, "%s: ", text_of(row, "numbers"));
+  if (option)
+    hsc_cli_print(cli, "%s=%s; ", option, value ? value : "");
+  hsc_cli_print(cli, "%s\n", text_of(row, "text"));
+}
+
+// The answer of --remedy, before the tables.
+static void print_slow(hsc_cli *cli, json_t *slow) {
+  char seconds[32];
+  json_t *row;
+  size_t i;
+  const char *phase = text_of(slow, "phase");
+  const char *pass = text_of(slow, "pass");
+  const char *source = text_of(slow, "source");
+  const char *best = text_of(slow, "best");
+  hsc_format_quantity(hsc_json_number(json_object_get(slow, "seconds")), "s",
+                      cli->out_style.unicode, seconds);
+  hsc_cli_paragraph(cli, "a compile takes %s, most of it in %s%s%s\n", seconds,
+                    phase ? phase : "no phase by itself", pass ? ", pass " : "", pass ? pass : "");
+  if (text_of(slow, "instruction"))
+    hsc_cli_paragraph(cli, "it folds %s%s%s\n", text_of(slow, "instruction"),
+                      source ? ", from " : "", source ? source : "");
+  json_array_foreach (json_object_get(slow, "lines"), i, row)
+    hsc_cli_print(cli, "  %3.0f %% of the program's instructions come from %s\n",
+                  100 * hsc_json_number(json_object_get(row, "share")), text_of(row, "source"));
+  json_array_foreach (json_object_get(slow, "tried"), i, row)
+    print_tried(cli, row, best);
+  if (!best)
+    hsc_cli_print(cli, "none of the remedies tried makes it 1.2 times faster\n");
+  hsc_cli_print(cli, "\n");
+}
+
 static hsc_status *print_result(hsc_cli *cli, json_t *result, bool all) {
   hsc_table *table = NULL;
   json_t *whole = json_object_get(result, "compile");
@@ -103,6 +149,8 @@ static hsc_status *print_result(hsc_cli *cli, json_t *result, bool all) {
   static const size_t most[] = {SHORT_PHASES, SHORT_PIPELINES, SHORT_PASSES};
   static const char *const kinds[] = {"phase", "pipeline", "pass"};
   say_headline(cli, result);
+  if (json_object_get(result, "slow"))
+    print_slow(cli, json_object_get(result, "slow"));
   HSC_TRY(hsc_table_create("compile time", &table));
   static const char *const columns[][2] = {{"kind", ""},     {"name", ""},  {"time", "s"},
                                            {"low", "s"},     {"high", "s"}, {"share", "fraction"},
@@ -129,6 +177,23 @@ static hsc_status *print_result(hsc_cli *cli, json_t *result, bool all) {
     hsc_table_note(table,
                    "every row, the front end too: --all; what a pass did: hloscope passes list");
   return hsc_cli_table(cli, table);
+}
+
+static hsc_status *add_remedy(const passes_args *args,
+                              hsc_cli *cli,
+                              const hsc_device_spec *device,
+                              json_t *overrides,
+                              json_t *io_document) {
+  if (args->transforms.count)
+    return hsc_cli_usage(cli, "--remedy takes the program as it is, without --transform");
+  return hsc_passes_remedy(&(hsc_remedy_options){.program = args->program,
+                                                 .device = device,
+                                                 .overrides = overrides,
+                                                 .limit_ns = (int64_t)(args->limit_s * 1e9),
+                                                 .progress = show_progress,
+                                                 .user = cli,
+                                                 .stop = &hsc__passes_stop},
+                           io_document);
 }
 
 hsc_status *hsc__passes_time(const passes_args *args, hsc_cli *cli) {
@@ -167,6 +232,8 @@ hsc_status *hsc__passes_time(const passes_args *args, hsc_cli *cli) {
     if (!strcmp(args->output, "-"))
       goto done;
   }
+  if (args->remedy)
+    HSC_GOTO(add_remedy(args, cli, &device, overrides, result));
   // for reports: how to make it again
   json_object_set_new(result, "command", json_string(cli->command_line));
   HSC_GOTO(cli->format == HSC_FORMAT_JSON ? hsc_cli_document(cli, result)
