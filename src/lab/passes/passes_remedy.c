@@ -17,7 +17,7 @@
 
 enum { MOST_TRIED = 3, MOST_LINES = 3, LEAST_FOLDED = 10000 };
 
-typedef enum remedy_place { REMEDY_PASS, REMEDY_PHASE, REMEDY_ANY } remedy_place;
+typedef enum remedy_place { REMEDY_PASS, REMEDY_PHASE } remedy_place;
 typedef struct remedy {
   const char *id;
   remedy_place at;
@@ -297,8 +297,6 @@ static bool applies(const doctor *d, const remedy *r) {
   const char *at = r->at == REMEDY_PHASE ? d->phase : d->pass;
   if (!r->option && !d->folded)
     return false;
-  if (r->at == REMEDY_ANY)
-    return true;
   if (at && !strcmp(r->match, "*")) {
     // rows of its own say more of it
     for (size_t i = 0; i < HSC_COUNT_OF(REMEDIES); i++)
