@@ -39,7 +39,7 @@ import time
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 HERE = ROOT / "tools" / "mutants"
 MAP_BYTES = 8 << 20  # as in runtime.c
-SUITES = ("quick", "long", "golden")
+SUITES = ("quick", "long", "golden", "fuzz")
 LONGEST_S = 60  # a test that takes longer than this with all faults off is left out
 NOBODY = 65534
 PYTHON = "/usr/bin/python3"  # nobody may run it; the caller's own may lie in a home

@@ -117,8 +117,9 @@ def flat(events: list[Event], depth: int = 0):
 
 
 class Plane:
-    def __init__(self, name: str):
+    def __init__(self, name: str, first_number: int = 1):
         self.name = name
+        self.first_number = first_number  # of what its events and stats are
         self.lines: list[tuple[int, str, int, list[Event]]] = []
         self.names: list[str] = []
         self.stats: list[str] = []
@@ -126,7 +127,7 @@ class Plane:
     def number(self, names: list[str], text: str) -> int:
         if text not in names:
             names.append(text)
-        return names.index(text) + 1
+        return names.index(text) + self.first_number
 
     def encode(self) -> bytes:
         lines = b""
@@ -149,7 +150,7 @@ class Plane:
         metas = b"".join(
             put(field, put(1, number) + put(2, put(1, number) + put(2, name)))
             for field, names in ((4, self.names), (5, self.stats))
-            for number, name in enumerate(names, 1)
+            for number, name in enumerate(names, self.first_number)
         )
         return put(1, 1) + put(2, self.name) + lines + metas
 
@@ -173,7 +174,7 @@ def profile(seed: int) -> tuple[list[Plane], bytes]:
     for event, _ in flat(python):
         event.name = f"call {event.name}"
     host.lines.append((3, "python", EPOCH_NS, python))
-    device = Plane("/device:TPU:0")
+    device = Plane("/device:TPU:0", 1 << 40)
     runs = [Event("jit_f(7)", 1_000_000 * i, 900_000, {"run_id": i + 1}) for i in range(3)]
     ops = [
         part

@@ -370,6 +370,53 @@ static void mistakes_are_told_where_they_stand(void **state) {
   }
 }
 
+// Programs as XLA prints them, with one bracket, comma, colon or equals sign missing: none is taken
+// for what it was. (Some are programs still, with another meaning: "{1,0}" is "{10}" then.)
+static void no_mark_may_be_missing(void **state) {
+  static const char *const names[] = {"attributes", "every_op", "literals"};
+  int wrong = 0;
+  for (size_t n = 0; n < HSC_COUNT_OF(names); n++) {
+    char path[512];
+    hsc_bytes text = {0};
+    hsc_bytes before = {0};
+    hsc_module *module = NULL;
+    snprintf(path, sizeof path, "%s/tests/conformance/hlo/printed/%s.hlo", source_dir, names[n]);
+    EXPECT_OK(hsc_file_read(path, &text));
+    EXPECT_OK(parse(hsc_bytes_text(&text), &module));
+    EXPECT_OK(hsc_program_write(module, HSC_FORMAT_HLO_TEXT, &before));
+    hsc_module_destroy(module);
+    bool in_comment = false;
+    for (size_t at = 0; at < text.size; at++) {
+      char mark = text.data[at];
+      in_comment |= mark == '/' && text.data[at + 1] == '*';
+      in_comment &= !(mark == '/' && at > 0 && text.data[at - 1] == '*');
+      // As in XLA, commas between the rows of a literal are for readers.
+      bool between_rows = mark == ',' && at > 0 && text.data[at - 1] == '}';
+      if (!mark || !strchr("{}[](),:=<", mark) || in_comment || between_rows)
+        continue;
+      text.data[at] = ' ';
+      module = NULL;
+      hsc_status *status = parse(hsc_bytes_text(&text), &module);
+      if (!status) {
+        hsc_bytes after = {0};
+        EXPECT_OK(hsc_program_write(module, HSC_FORMAT_HLO_TEXT, &after));
+        if (strcmp(hsc_bytes_text(&before), hsc_bytes_text(&after)) == 0) {
+          wrong++;
+          print_error("%s.hlo, byte %zu: '%c' is not missed: %.40s\n", names[n], at, mark,
+                      text.data + (at > 20 ? at - 20 : 0));
+        }
+        hsc_bytes_deinit(&after);
+      }
+      hsc_status_free(status);
+      hsc_module_destroy(module);
+      text.data[at] = mark;
+    }
+    hsc_bytes_deinit(&before);
+    hsc_bytes_deinit(&text);
+  }
+  assert_int_equal(wrong, 0);
+}
+
 static void nesting_is_bounded(void **state) {
   static const char *const opens[] = {"ENTRY e { x = ", "ENTRY e { x = f32[] add(",
                                       "ENTRY e { x = f32[] parameter(0), sharding="};
@@ -421,6 +468,7 @@ int main(int argc, char **argv) {
       cmocka_unit_test(async_sugar_becomes_a_wrapped_computation),
       cmocka_unit_test(literals_have_the_bits_that_the_text_says),
       cmocka_unit_test(mistakes_are_told_where_they_stand),
+      cmocka_unit_test(no_mark_may_be_missing),
       cmocka_unit_test(nesting_is_bounded),
       cmocka_unit_test(failing_allocations_are_errors),
   };

@@ -1,6 +1,7 @@
 // MLIR: pretty and generic text and bytecode of a program become the same HLO, which computes what
 // XLA's own translation to HLO computes; mistakes are reported where they are. The files of
 // tests/conformance/formats are made by JAX (export.py there).
+#include "base/files/file_io.h"
 #include "unit.h"
 
 #include "formats/common/formats.h"
@@ -279,6 +280,51 @@ static void mistakes_are_told_where_they_stand(void **state) {
   }
 }
 
+// The same with one bracket, comma or the like missing: an error, or another program.
+static void no_mark_may_be_missing(void **state) {
+  int wrong = 0;
+  for (size_t n = 0; n < 2 * HSC_COUNT_OF(programs); n++) {
+    char path[512];
+    hsc_bytes text = {0};
+    hsc_bytes before = {0};
+    hsc_module *module = NULL;
+    bool in_text = false;
+    int tried = 0;
+    snprintf(path, sizeof path, "%s/tests/conformance/formats/stablehlo_%s%s.mlir", source_dir,
+             programs[n / 2], n % 2 ? ".generic" : "");
+    EXPECT_OK(hsc_file_read(path, &text));
+    EXPECT_OK(hsc_program_read_as(HSC_FORMAT_MLIR_TEXT, hsc_bytes_view(&text), "t.mlir", &module));
+    EXPECT_OK(hsc_program_write(module, HSC_FORMAT_HLO_TEXT, &before));
+    hsc_module_destroy(module);
+    for (size_t at = 0; at < text.size; at++) {
+      char mark = text.data[at];
+      in_text ^= mark == '"' && text.data[at - 1] != '\\';
+      if (in_text || !mark || !strchr("{}[](),:=<>", mark) || tried++ % cases_of(5, 1) != 0)
+        continue;
+      text.data[at] = ' ';
+      module = NULL;
+      hsc_status *status =
+          hsc_program_read_as(HSC_FORMAT_MLIR_TEXT, hsc_bytes_view(&text), "t.mlir", &module);
+      if (!status) {
+        hsc_bytes after = {0};
+        EXPECT_OK(hsc_program_write(module, HSC_FORMAT_HLO_TEXT, &after));
+        if (strcmp(hsc_bytes_text(&before), hsc_bytes_text(&after)) == 0) {
+          wrong++;
+          print_error("%s, byte %zu: '%c' is not missed: %.50s\n", path + strlen(source_dir), at,
+                      mark, text.data + (at > 25 ? at - 25 : 0));
+        }
+        hsc_bytes_deinit(&after);
+      }
+      hsc_status_free(status);
+      hsc_module_destroy(module);
+      text.data[at] = mark;
+    }
+    hsc_bytes_deinit(&before);
+    hsc_bytes_deinit(&text);
+  }
+  assert_int_equal(wrong, 0);
+}
+
 static void nesting_is_bounded(void **state) {
   static const char *const repeats[] = {"module {", "\"a.b\"() ({", "#a = [[", "!t = tuple<tuple<",
                                         "#l = loc(\"a\"(\"b\"("};
@@ -331,6 +377,7 @@ int main(int argc, char **argv) {
       cmocka_unit_test(resources_behind_the_module_are_found),
       cmocka_unit_test(chlo_is_taken_apart),
       cmocka_unit_test(mistakes_are_told_where_they_stand),
+      cmocka_unit_test(no_mark_may_be_missing),
       cmocka_unit_test(nesting_is_bounded),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -195,6 +195,12 @@ static bool dot_dims(hsc__mlir_parser *p, hsc__mlir_op *op) {
          pair_of_dims(p, op, "lhs_contracting_dimensions", "rhs_contracting_dimensions");
 }
 
+// What stands between the elements of a list that `close` ends.
+static bool comma_or(hsc__mlir_parser *p, char close) {
+  return hsc__mlir_accept(p, ',') || hsc__mlir_peek(p, close) ||
+         hsc__mlir_expected(p, close == ']' ? "',' or ']'" : "',' or '}'");
+}
+
 static bool precision_list(hsc__mlir_parser *p, hsc__mlir_op *op) {
   hsc__mlir_attr *attr = hsc__mlir_make_attr(p, HSC_MLIR_ARRAY);
   const hsc__mlir_attr **elements = HSC_NEW_ARRAY(p->arena, const hsc__mlir_attr *, 8);
@@ -211,7 +217,8 @@ static bool precision_list(hsc__mlir_parser *p, hsc__mlir_op *op) {
     if (!hsc__mlir_enum_number(HSC_VIEW("precision"), name, &element->integer))
       return hsc__mlir_error(p, name.data, "unknown precision '%.*s'", (int)name.size, name.data);
     elements[attr->count++] = element;
-    hsc__mlir_accept(p, ',');
+    if (!comma_or(p, ']'))
+      return false;
   }
   return hsc__mlir_add_attr(p, op, "precision_config", attr);
 }
@@ -247,7 +254,8 @@ static bool pad_list(hsc__mlir_parser *p, const hsc__mlir_attr **out) {
         !hsc__mlir_expect(p, "]"))
       return false;
     count += 2;
-    hsc__mlir_accept(p, ',');
+    if (!comma_or(p, ']'))
+      return false;
   }
   *out = hsc__mlir_make_ints(p, values, count);
   return *out != NULL;
@@ -283,7 +291,8 @@ static bool conv(hsc__mlir_parser *p, hsc__mlir_op *op) {
       return false;
     if (!hsc__mlir_add_attr(p, op, lists[i].name, value))
       return false;
-    hsc__mlir_accept(p, ',');
+    if (!comma_or(p, '}'))
+      return false;
   }
   return true;
 }
