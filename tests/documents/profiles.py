@@ -342,12 +342,14 @@ class Case:
         equal(document["profiles"][0]["unit"], "nanoseconds", "unit")
         equal(sorted(found), sorted((r[1], r[6]) for r in self.rows), "speedscope's frames")
 
-    def tensorboard_nests_them(self) -> None:
-        self.run("export", str(self.file), "--to=tensorboard", "-o", f"logs-{self.file.stem}")
-        written = list((self.folder / f"logs-{self.file.stem}").rglob("*.xplane.pb"))
+    def written_lanes(self, file: pathlib.Path, added: str, kept: list | None = None) -> list:
+        """The operators' lines of the plane that the export adds; other events go to kept."""
+        kept = [] if kept is None else kept
+        logs = f"logs-{file.stem}"
+        self.run("export", str(file), "--to=tensorboard", "-o", logs)
+        written = list((self.folder / logs).rglob("*.xplane.pb"))
         equal(len(written), 1, "files")
         lanes = []
-        kept = []
         for number, plane in fields(written[0].read_bytes()):
             if number != 1:
                 continue
@@ -366,10 +368,15 @@ class Case:
                     for f, e in fields(line)
                     if f == 4
                 ]
-                if name == "/device:TPU:1" and first(line, 2) == b"XLA Ops":
+                if name == added and first(line, 2) == b"XLA Ops":
                     lanes.append(events)
-                elif name != "/device:TPU:1":
+                elif name != added:
                     kept += events
+        return lanes
+
+    def tensorboard_nests_them(self) -> None:
+        kept = []
+        lanes = self.written_lanes(self.file, "/device:TPU:1", kept)
         for events in lanes:  # events of a line nest, or viewers drop them
             ends = []
             for start, duration, _ in events:
@@ -387,6 +394,24 @@ class Case:
         ]
         equal(sorted(kept), sorted(event for lane in wanted for event in lane), "what is copied")
         equal(sorted(map(sorted, lanes)), sorted(map(sorted, wanted[:2])), "lines of operators")
+
+    def late_ends_are_cut(self) -> None:
+        """An event that ends after the one around it, and after others within that have ended."""
+        host = Plane("/host:CPU")
+        times = ((0, 100), (10, 10), (12, 3), (90, 40), (200, 5))
+        events = [
+            Event(f"op.{i}", 1000 * begin, 1000 * length, {"hlo_op": f"op.{i}", "program_id": 7})
+            for i, (begin, length) in enumerate(times)
+        ]
+        host.lines.append((11, "tf_XLAEigen/11", EPOCH_NS, events))
+        file = self.folder / f"late-{self.file.name}"
+        file.write_bytes(put(1, host.encode()))
+        lanes = self.written_lanes(file, "/device:TPU:0")
+        wanted = [(0, 100), (10, 10), (12, 3), (90, 10), (200, 5)]
+        found = [
+            ((start - EPOCH_NS * 1000) // 1000, length // 1000) for start, length, _ in lanes[0]
+        ]
+        equal(found, wanted, "times")
 
     def operators_add_up(self) -> None:
         wanted = {}
@@ -430,6 +455,7 @@ CHECKS = [
     Case.opentelemetry_has_them,
     Case.speedscope_opens_and_closes_them,
     Case.tensorboard_nests_them,
+    Case.late_ends_are_cut,
     Case.operators_add_up,
 ]
 SEEDS = (1, 2, 3)
