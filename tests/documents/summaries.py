@@ -190,6 +190,7 @@ class Documents:
             "1",
             "--time-budget",
             "5",
+            f"--output={self.scratch / 'patterns.json'}",
         )
         found = summaries_in(document)
         expect(len(found) > 5, f"{len(found)} summaries")
