@@ -28,8 +28,6 @@ typedef struct hsc_error_options {
   // factors of products of f32 at default precision may be rounded to this relative precision
   // first (TF32: 0x1p-11, bfloat16: 0x1p-8); 0 = they keep their type's
   double factor_unit;
-  int64_t deadline_ns;       // of hsc_now_ns; 0 = none
-  const volatile int *stop;  // NULL = never
   // told each instruction that was evaluated, in order; inside calls, fusions and loops too. May be
   // NULL
   void (*visit)(void *user,
@@ -39,7 +37,7 @@ typedef struct hsc_error_options {
   void *user;
 } hsc_error_options;
 
-// As hsc_evaluate. Errors: its own; DEADLINE_EXCEEDED, CANCELLED.
+// As hsc_evaluate, several times as long. Errors: its own.
 HSC_MUST_USE hsc_status *hsc_evaluate_bounded(const hsc_module *module,
                                               int argument_count,
                                               hsc_literal *const *arguments,

@@ -4,7 +4,6 @@
 // The value of an instruction is the evaluator's. Its error comes from the rule of the op's row in
 // the table below. Control flow that depends on a value which is not exact is where the analysis
 // ends: what follows from it is not known.
-#include "base/core/clock.h"
 #include "hlo/error/error_internal.h"
 
 static bool is_full(const hsc_arena *arena) {
@@ -145,7 +144,6 @@ static hsc__error_rule *const RULES[HSC_OP_COUNT] = {
     [HSC_OP_DYNAMIC_SLICE] = hsc__error_moved,
     [HSC_OP_DYNAMIC_UPDATE_SLICE] = hsc__error_moved,
     [HSC_OP_GATHER] = hsc__error_moved,
-    [HSC_OP_OPT_BARRIER] = hsc__error_moved,
 };
 
 static hsc__error_rule *rule_of(const hsc_instr *instr) {
@@ -421,15 +419,6 @@ static hsc_status *walk_instr(hsc__error_walk *w,
   }
 }
 
-static hsc_status *may_go_on(const hsc__error_walk *w) {
-  const hsc_error_options *o = w->options;
-  if (o->stop && *o->stop)
-    return HSC_ERR(CANCELLED, "interrupted");
-  if (o->deadline_ns && hsc_now_ns() > o->deadline_ns)
-    return HSC_ERR(DEADLINE_EXCEEDED, "the error analysis did not get through in time");
-  return NULL;
-}
-
 static hsc_status *walk_computation(hsc__error_walk *w,
                                     const hsc_computation *computation,
                                     const hsc_bounded *const *arguments,
@@ -442,8 +431,6 @@ static hsc_status *walk_computation(hsc__error_walk *w,
     const hsc_bounded **operands =
         HSC_NEW_ARRAY(w->arena, const hsc_bounded *, instr->operand_count + 1);
     status = hsc_arena_status(w->arena);
-    if (!status)
-      status = may_go_on(w);
     for (int k = 0; k < instr->operand_count && !status; k++) {
       operands[k] = hsc_map_get(values, hsc_view_of(instr->operands[k]->name));
       if (!operands[k])
