@@ -129,7 +129,7 @@ class Documents:
             capture_output=True,
             text=True,
             env=self.environment,
-            cwd=self.root,
+            cwd=self.scratch,  # what a command writes by default lies there
         )
         expect(
             done.returncode in (0, 1) and done.stdout.startswith("{"),
@@ -161,7 +161,7 @@ class Documents:
     def run_document(self) -> None:
         devices = self.document(
             "run",
-            "models/patterns/tiny_natural.hlo",
+            str(self.root / "models/patterns/tiny_natural.hlo"),
             "--no-store",
             "--runs",
             "12",
