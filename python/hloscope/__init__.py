@@ -63,7 +63,18 @@ _LAZY = {
 }
 _LAZY |= {
     name: "comparing"
-    for name in ("compare", "faster", "same_numbers", "passes", "report", "Comparison", "Report")
+    for name in (
+        "compare",
+        "faster",
+        "same_numbers",
+        "passes",
+        "report",
+        "blame",
+        "Comparison",
+        "Claim",
+        "Report",
+        "Blame",
+    )
 }
 _LAZY |= {name: "running" for name in ("run", "Run", "FallbackWarning")}
 

@@ -10,12 +10,18 @@
                                         mistake
     assert hloscope.same_numbers(f, g, x)
 
-    hloscope.passes(f, x)               # the table of hloscope passes list, as a Table
+    hloscope.passes(f, x)               # the document of hloscope passes list
+    hloscope.blame(f, x, device=d)      # what is at fault where d gets other numbers, with proof
     hloscope.report(f, x)               # shows itself in a notebook; .save("report.html")
 
     >>> text = "HloModule m\\nENTRY e { p = f32[8] parameter(0)  ROOT r = f32[8] negate(p) }\\n"
     >>> same_numbers(text, text)
     <holds: 1 output equal>
+    >>> fault = blame(text)
+    >>> fault.verdict, bool(fault)
+    ('nothing', False)
+    >>> [pipeline["name"] for pipeline in passes(text)["pipelines"]][:1]
+    ['hlo passes']
 
 Arguments give shapes and types; the numbers are hloscope's own, made from the seed, so that every
 device and every day gets the same.
@@ -30,7 +36,17 @@ import tempfile
 
 from .tracing import Error
 
-__all__ = ["compare", "faster", "same_numbers", "passes", "report", "Comparison", "Report"]
+__all__ = [
+    "compare",
+    "faster",
+    "same_numbers",
+    "passes",
+    "blame",
+    "report",
+    "Comparison",
+    "Blame",
+    "Report",
+]
 
 
 def program_text(program, arguments):
@@ -78,6 +94,18 @@ def _seconds(value):
     return f"{value * 1e9:.3g} ns"
 
 
+def _range(value, low, high):
+    return f"{value:.3g}" if low is None else f"{value:.3g} ({low:.3g} to {high:.3g})"
+
+
+def _rows_html(headline, rows):
+    """A sentence and a table of two columns, for notebooks."""
+    from html import escape
+
+    cells = "".join(f"<tr><th>{escape(k)}</th><td>{escape(str(v))}</td></tr>" for k, v in rows)
+    return f"<p><b>{escape(headline)}</b></p><table>{cells}</table>"
+
+
 class Comparison:
     """What measuring two programs in turn says of the second against the first."""
 
@@ -93,6 +121,17 @@ class Comparison:
 
     def __repr__(self):
         return f"<hloscope.Comparison: {self}>"
+
+    def _repr_html_(self):
+        return _rows_html(
+            str(self),
+            [
+                ("time of the first", _seconds(self.first_seconds)),
+                ("time of the second", _seconds(self.second_seconds)),
+                ("its part of the first's", _range(self.ratio, self.low, self.high)),
+                ("processes of each", self.rounds),
+            ],
+        )
 
     def __str__(self):
         if self.verdict == "faster":
@@ -297,6 +336,44 @@ def passes(program, *arguments, device=None):
                 *options,
             )
         )
+
+
+class Blame:
+    """What is at fault: true when something is. verdict, culprit (a pass), headline, document
+    (that of `hloscope blame --format=json`)."""
+
+    def __init__(self, document):
+        self.document = document
+        self.verdict, self.culprit = document["verdict"], document["pass"]
+        self.headline = document["headline"]
+
+    def __bool__(self):
+        return self.verdict not in ("nothing", "unknown")
+
+    def __repr__(self):
+        return f"<hloscope.Blame: {self.headline}>"
+
+    def _repr_html_(self):
+        rows = [(item["question"], item["answer"]) for item in self.document["evidence"]]
+        return _rows_html(self.headline, rows)
+
+
+def blame(program, *arguments, device=None, symptom=None, seed=0, report=None):
+    """What is at fault when a program is wrong, crashes, hangs or is slow on `device`, as
+    `hloscope blame` finds it; `symptom` as its option takes it (without one, whatever is seen).
+    `report` names a folder for the report to send."""
+    with tempfile.TemporaryDirectory(prefix="hloscope-blame-") as directory:
+        options = [f"--seed={seed}"]
+        options += [f"--device={device}"] if device else []
+        options += [f"--symptom={symptom}"] if symptom else []
+        options += [f"--output={os.fspath(report)}"] if report else []
+        file = _file(program, arguments, directory, "program")
+        # 1: something is at fault, 3: it cannot be told what
+        text = _command("blame", file, "--format=json", *options, ok=(0, 1, 3))
+    document = json.loads(text)
+    if "error" in document:
+        raise Error(document["error"]["message"])
+    return Blame(document)
 
 
 class Report:

@@ -715,9 +715,14 @@ class Table:
 
         return polars.DataFrame(self)
 
-    def to_pandas(self):
-        """A pandas.DataFrame; whole numbers with missing values are Int64."""
+    def to_pandas(self, durations="ns"):
+        """A pandas.DataFrame; whole numbers with missing values are Int64. `durations` says what
+        the columns in nanoseconds become: "ns" whole numbers, "seconds" floats, "timedelta"
+        timedelta64[ns]; attrs["units"] tells."""
         import pandas
+
+        if durations not in ("ns", "seconds", "timedelta"):
+            raise ValueError(f'durations is "ns", "seconds" or "timedelta", not {durations!r}')
 
         frame = pandas.DataFrame(self.rows, columns=self.columns)
         for name in frame.columns:
@@ -728,7 +733,14 @@ class Table:
                 and all(isinstance(v, int) and not isinstance(v, bool) for v in values)
             ):
                 frame[name] = pandas.array([row[name] for row in self.rows], dtype="Int64")
-        frame.attrs["units"] = self.units
+        units = self.units
+        for name in [name for name, unit in units.items() if unit == "ns" and durations != "ns"]:
+            if durations == "timedelta":
+                frame[name] = pandas.to_timedelta(frame[name], unit="ns")
+            else:
+                frame[name] = frame[name].astype("Float64").astype(float) / 1e9
+            units[name] = "timedelta" if durations == "timedelta" else "s"
+        frame.attrs["units"] = units
         return frame
 
     def __repr__(self):

@@ -28,6 +28,7 @@ WRITES = [
     ("passes show", ["passes", "show", "{model}"], ".html"),
 ]
 SILENT = [
+    ["sweep", "run", "{kept}/plan"],
     ["run", "{model}", "--time-budget", "0.05"],
     ["run", "{model}", "--compare", "reference", "--time-budget", "0.05"],
     ["passes", "list", "{model}"],
@@ -79,6 +80,8 @@ def main():
             ["run", "{model}", "--format=json", "--time-budget", "0.05"], f"{scratch}/document"
         )
         (kept / "run.json").write_text(made.stdout)
+        plan = ["sweep", "plan", "patterns", "{model}", "-o", "{kept}/plan"]
+        run([*plan, "--", "--trials", "1", "--warmup", "1"], f"{scratch}/plan")
         for i, (name, words, extension) in enumerate(WRITES):
             done, left = run(words, f"{scratch}/writes{i}")
             verb = words[0]

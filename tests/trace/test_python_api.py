@@ -130,6 +130,25 @@ def main():
         names == ["outer", "main.<locals>.decorated", "bad <b>", "loss", "now"],
         names,
     )
+    try:
+        import pandas
+    except ImportError:
+        check("durations of a data frame # SKIP no pandas", True)
+    else:
+        frames = {d: p.table("events").to_pandas(d) for d in ("ns", "seconds", "timedelta")}
+        for name, frame in frames.items():
+            frames[name] = frame[frame["name"] == "outer"]  # events of a moment have no duration
+        whole = frames["ns"]["dur"]
+        check(
+            "durations of a data frame: whole numbers, seconds, timedelta",
+            len(whole) == 1
+            and frames["ns"].attrs["units"]["dur"] == "ns"
+            and frames["seconds"].attrs["units"]["dur"] == "s"
+            and ((frames["seconds"]["dur"] * 1e9 - whole).abs() < 1).all()
+            and str(frames["timedelta"]["dur"].dtype).startswith("timedelta64")
+            and (frames["timedelta"]["dur"] == pandas.to_timedelta(whole, unit="ns")).all(),
+            frames["timedelta"].dtypes,
+        )
     check(
         "attributes of begin and end",
         rows[0]["attributes"] == "batch=3 rate=0.5 who=me loss=2.5",

@@ -2,7 +2,9 @@
 """hloscope.compare and its relatives, on programs of known relation: test_python_compare.py
 PYTHON-DIR ROOT"""
 
+import ast
 import doctest
+import inspect
 import os
 import pathlib
 import subprocess
@@ -89,9 +91,51 @@ def a_report_shows_itself():
 
 
 @case
+def blame_finds_nothing_and_says_why():
+    fault = hloscope.blame(near(1))
+    assert not fault and fault.verdict == "nothing" and fault.culprit is None, fault
+    assert "the reference" in fault._repr_html_() and fault.document["runs"] > 0, fault
+    try:
+        hloscope.blame(near(1), symptom="nonsense")
+    except hloscope.Error as error:
+        assert "symptom" in str(error), error
+    else:
+        raise AssertionError("nothing was raised")
+
+
+@case
+def a_comparison_shows_itself():
+    page = hloscope.compare(SMALL, SMALL, rounds=1)._repr_html_()
+    assert page.count("<tr>") == 4 and "processes" in page, page
+
+
+@case
 def the_examples_of_the_modules_hold():
     found = doctest.testmod(comparing)
     assert found.attempted > 0 and found.failed == 0, found
+
+
+@case
+def the_stubs_are_what_is_there():
+    stub = ast.parse((pathlib.Path(sys.argv[1]) / "hloscope/__init__.pyi").read_text())
+    checked = 0
+    for node in stub.body:
+        if isinstance(node, ast.FunctionDef):
+            there = list(inspect.signature(getattr(hloscope, node.name)).parameters)
+            names = [a.arg for a in (*node.args.args, node.args.vararg, *node.args.kwonlyargs) if a]
+            has_more = node.args.vararg and there[-1] == "options"  # passed on to compare
+            assert has_more or sorted(names) == sorted(there), (node.name, names, there)
+            checked += 1
+        elif isinstance(node, ast.ClassDef):
+            there = getattr(hloscope, node.name)
+            for part in node.body:
+                if isinstance(part, ast.FunctionDef):
+                    assert hasattr(there, part.name), (node.name, part.name)
+            checked += 1
+    named = {node.name for node in stub.body if hasattr(node, "name")}
+    named |= {a.asname for n in stub.body if isinstance(n, ast.ImportFrom) for a in n.names}
+    missing = set(hloscope._LAZY) - named
+    assert checked > 8 and not missing, missing
 
 
 @case

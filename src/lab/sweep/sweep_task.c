@@ -288,6 +288,9 @@ static hsc_status *do_command(const hsc_sweep_run_options *o,
     const char *text = json_string_value(word);
     if (text && hsc_starts_with(text, "{folder}/"))
       text = hsc_arena_printf(arena, "%s/%s", o->sweep->folder, text + 9);
+    // what a command writes beside its document is nobody's: not into the current folder
+    if (text && hsc_starts_with(text, "{scratch}/"))
+      text = hsc_arena_printf(arena, "%s/%s", slot->scratch, text + 10);
     if (i < MOST_WORDS)
       argv[count++] = text;
   }
