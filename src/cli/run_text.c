@@ -147,7 +147,9 @@ static void note_sampling(hsc_table *table, json_t *devices, bool all) {
     const char *name = name_of(device);
     const char *text = json_string_value(hsc_json_path(device, "run", "sampling", "text", NULL));
     const char *class_text = json_string_value(json_object_get(row, "class"));
-    if (!text)
+    bool several = json_array_size(hsc_json_path(device, "run", "process_sizes", NULL)) > 1;
+    // with several processes all of this is of the one before them
+    if (!text || (several && !all))
       continue;
     hsc_table_note(table, "%s: %s", name, text);
     double half =
@@ -159,7 +161,6 @@ static void note_sampling(hsc_table *table, json_t *devices, bool all) {
           table,
           "%s: the compile is under half of all time from %.0f runs on, under a tenth from %.0f",
           name, half, tenth);
-    bool several = json_array_size(hsc_json_path(device, "run", "process_sizes", NULL)) > 1;
     const char *there = several ? " in that process" : "";
     long long outliers = json_integer_value(json_object_get(row, "outlier_count"));
     if (outliers && all)

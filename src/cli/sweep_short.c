@@ -52,17 +52,19 @@ static void put_sentence(const hsc_table *table, hsc_cli *cli) {
   size_t rows = hsc_table_row_count(table);
   size_t counts[THE_REST + 1] = {0};
   size_t compared = 0;
+  hsc_bytes line = {0};
   for (size_t row = 0; row < rows; row++) {
     counts[interest_of(table, row)]++;
     compared += hsc_cli_text(table, row, "same") != NULL;
   }
-  hsc_cli_print(cli, "%zu task%s: %zu ok", rows, rows == 1 ? "" : "s", rows - counts[FAILED]);
+  hsc_bytes_printf(&line, "%zu task%s: %zu ok", rows, rows == 1 ? "" : "s", rows - counts[FAILED]);
   if (counts[FAILED])
-    hsc_cli_print(cli, ", %zu not", counts[FAILED]);
+    hsc_bytes_printf(&line, ", %zu not", counts[FAILED]);
   if (compared)
-    hsc_cli_print(cli, "; %zu of %zu compiled to something else than the program as it is",
-                  counts[DIFFERENT], compared);
-  hsc_cli_print(cli, "\n");
+    hsc_bytes_printf(&line, "; %zu of %zu compiled to something else than the program as it is",
+                     counts[DIFFERENT], compared);
+  hsc_cli_paragraph(cli, "%s\n", hsc_bytes_text(&line));
+  hsc_bytes_deinit(&line);
 }
 
 // "kind ablate, device cpu": what every row says.
