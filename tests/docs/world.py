@@ -66,6 +66,7 @@ FILES = {
     "after.hlo": MODEL,
 }
 MAKE = {
+    "softmax.hlo": "cp tests/golden/passes/why-names-causes-and-confirms-them/in.hlo softmax.hlo",
     "train.log": "cp tests/golden/explain/worst-first/app.log train.log",
     "n1000.mlir": "hloscope convert growing.hlo -o n1000.mlir",
     "n2000.mlir": (
