@@ -65,6 +65,7 @@ static hsc_status *print_result(hsc_cli *cli, json_t *result) {
   json_t *stage;
   json_t *first = json_object_get(result, "first");
   size_t i;
+  hsc_cli_paragraph(cli, "%s\n\n", text_at(result, "headline"));
   HSC_TRY(hsc_table_create("validate", &table));
   for (size_t c = 0; c < HSC_COUNT_OF(columns); c++)
     hsc_table_column(table, columns[c], "");
@@ -94,7 +95,6 @@ static hsc_status *print_result(hsc_cli *cli, json_t *result) {
     else
       hsc_table_missing(table);
   }
-  hsc_table_note(table, "%s", text_at(result, "headline"));
   hsc_table_note(table,
                  "stages of %s, run on %s on the inputs of seed %lld, against the program before "
                  "the first pass",
