@@ -156,7 +156,7 @@ static const hsc_option options[] = {
         "did (ablate)",
         .verbs = "list,ablate"),
     HSC_OPTION_FLAG(
-        passes_args, all, "all|a", "every row, not the first screen", .verbs = "list,time"),
+        passes_args, all, "all|a", "every row, not the first screen", .verbs = "list,time,ablate"),
     HSC_OPTION_INT(passes_args,
                    placebos,
                    "placebos",

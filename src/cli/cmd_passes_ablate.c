@@ -4,6 +4,7 @@
 
 #include "base/core/clock.h"
 #include "cli/document.h"
+#include "cli/ablate_short.h"
 #include "cli/cmd_passes.h"
 #include "lab/ablate/ablate.h"
 #include "lab/run/json_tree.h"
@@ -340,8 +341,14 @@ hsc_status *hsc__passes_ablate(const passes_args *args, hsc_cli *cli) {
   json_object_set_new(result, "command", json_string(cli->command_line));
   if (args->output)
     HSC_GOTO(hsc_json_tree_save(args->output, result));
-  HSC_GOTO(cli->format == HSC_FORMAT_JSON ? hsc_cli_document(cli, result)
-                                          : print_result(cli, result, args->changed_only));
+  if (cli->format == HSC_FORMAT_JSON)
+    status = hsc_cli_document(cli, result);
+  else if (cli->format == HSC_FORMAT_TEXT && !args->all &&
+           !json_is_array(json_object_get(result, "pairs")))
+    status = hsc_cli_ablate_short(result, cli);
+  else
+    status = print_result(cli, result, args->changed_only);
+  HSC_GOTO(status);
   if (!strcmp(text_at(result, "status"), "interrupted")) {
     const char *ended_by = text_at(result, "ended_by");
     hsc_cli_say(cli, "ended by %s; the same command with --resume goes on with it",

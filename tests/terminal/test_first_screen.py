@@ -42,6 +42,7 @@ CASES = {
         "{out}/patterns.json",
     ],
     "passes list": ["passes", "list", MODEL],
+    "passes ablate": ["passes", "ablate", MODEL, "--time-budget", "2"],
     "passes time": ["passes", "time", MODEL, "--time-budget", "1"],
     "profile": ["profile", MODEL, "--time-budget", "0.2", "-o", "{out}/profile"],
     "profile, larger": [
