@@ -118,6 +118,22 @@ static bool differs(const hsc_table *all, const char *name) {
   return false;
 }
 
+// No operator computes faster than the machine can: the limit was measured too low.
+static void note_low_limit(hsc_table *table, const hsc_table *all, size_t shown) {
+  double most = 0;
+  for (size_t i = 0; i < shown; i++) {
+    const char *bound = hsc_cli_text(all, i, "bound");
+    double of_limit = hsc_cli_number(all, i, "of_roofline");
+    if (bound && !strcmp(bound, "compute") && of_limit > most)
+      most = of_limit;
+  }
+  if (most > 1.05)
+    hsc_table_note(table,
+                   "up to %.0f %% of the limit: it was measured too low, on a busy machine; "
+                   "hloscope devices --calibrate measures it again",
+                   100 * most);
+}
+
 static hsc_status *operators(const hsc_table *all, int64_t rows, hsc_table **out_table) {
   static const char *const columns[][2] = {
       {"share", "fraction"},    {"time", "ns"},   {"times", "count"}, {"each", "ns"},
@@ -132,6 +148,7 @@ static hsc_status *operators(const hsc_table *all, int64_t rows, hsc_table **out
   size_t shown = rows > 0 && (size_t)rows < count ? (size_t)rows : count;
   for (size_t i = 0; i < shown; i++)
     operator_row(*out_table, all, i, devices);
+  note_low_limit(*out_table, all, shown);
   for (size_t i = 0; i < hsc_table_note_count(all); i++)
     hsc_table_note(*out_table, "%s", hsc_table_note_text(all, i));
   if (shown < count)

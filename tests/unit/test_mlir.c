@@ -298,7 +298,7 @@ static void no_mark_may_be_missing(void **state) {
     hsc_module_destroy(module);
     for (size_t at = 0; at < text.size; at++) {
       char mark = text.data[at];
-      in_text ^= mark == '"' && text.data[at - 1] != '\\';
+      in_text ^= mark == '"' && (at == 0 || text.data[at - 1] != '\\');
       if (in_text || !mark || !strchr("{}[](),:=<>", mark) || tried++ % cases_of(5, 1) != 0)
         continue;
       text.data[at] = ' ';

@@ -23,7 +23,7 @@ static int tear_down(void **state) {
   return system(command);
 }
 
-// All changes of a program, in *out; the names one after the other.
+// All changes of a program, in *out, which is the arena's; the names one after the other.
 static const char *changes_of(const char *text, tune_run *out) {
   hsc_tune_options *options = HSC_NEW(arena, hsc_tune_options);
   const char *path = hsc_arena_printf(arena, "%s/program.hlo", directory);
@@ -31,6 +31,11 @@ static const char *changes_of(const char *text, tune_run *out) {
   options->program = path;
   *out = (tune_run){.options = options, .arena = arena, .scratch = directory};
   EXPECT_OK(hsc__tune_changes(out));
+  tune_candidate *items = HSC_NEW_ARRAY(arena, tune_candidate, out->count + 1);
+  if (out->count)
+    memcpy(items, out->items, (size_t)out->count * sizeof *items);
+  hsc_free(out->items);
+  out->items = items;
   const char *names = "";
   for (int i = 0; i < out->count; i++)
     names = hsc_arena_printf(arena, "%s%s%s", names, i ? " " : "", out->items[i].name);
