@@ -258,14 +258,7 @@ static hsc_status *measure(tune_run *run) {
 }
 
 static void release(tune_run *run) {
-  for (int i = 0; i < run->count; i++) {
-    tune_candidate *c = &run->items[i];
-    json_t *const values[] = {c->overrides, c->facts, c->numbers, c->data};
-    for (size_t k = 0; k < HSC_COUNT_OF(values); k++)
-      json_decref(values[k]);
-    hsc_free(c->message);
-  }
-  hsc_free(run->items);
+  hsc__tune_release_candidates(run);
   json_t *const values[] = {run->environment, run->device, run->truth, run->outputs, run->rounding};
   for (size_t k = 0; k < HSC_COUNT_OF(values); k++)
     json_decref(values[k]);

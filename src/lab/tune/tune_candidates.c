@@ -28,6 +28,19 @@ const char *hsc__tune_kind_text(tune_kind kind) {
   return texts[kind];
 }
 
+void hsc__tune_release_candidates(tune_run *run) {
+  for (int i = 0; i < run->count; i++) {
+    tune_candidate *c = &run->items[i];
+    json_t *const values[] = {c->overrides, c->facts, c->numbers, c->data};
+    for (size_t k = 0; k < HSC_COUNT_OF(values); k++)
+      json_decref(values[k]);
+    hsc_free(c->message);
+  }
+  hsc_free(run->items);
+  run->items = NULL;
+  run->count = run->capacity = 0;
+}
+
 hsc_status *hsc__tune_add(tune_run *run,
                           tune_kind kind,
                           const char *name,

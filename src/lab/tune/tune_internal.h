@@ -72,6 +72,8 @@ typedef struct tune_run {
 bool hsc__tune_stopped(tune_run *run);
 int64_t hsc__tune_limit(const tune_run *run);
 double hsc__tune_seconds(const tune_run *run);
+// Frees run->items with all that they own; run has none afterwards.
+void hsc__tune_release_candidates(tune_run *run);
 hsc_status *hsc__tune_add(tune_run *run,
                           tune_kind kind,
                           const char *name,
