@@ -2,36 +2,7 @@
 #pragma once
 
 #include "formats/common/formats.h"
-
-// ---- members: the attr column of ops.def, so that tables of attributes can name the ops that have
-// them ----
-typedef enum hsc__member {
-  HSC__MEMBER_ANY,
-  HSC__MEMBER_none,
-  HSC__MEMBER_dims,
-  HSC__MEMBER_index,
-  HSC__MEMBER_literal,
-  HSC__MEMBER_compare,
-  HSC__MEMBER_slice,
-  HSC__MEMBER_slice_sizes,
-  HSC__MEMBER_pad,
-  HSC__MEMBER_window,
-  HSC__MEMBER_conv,
-  HSC__MEMBER_dot,
-  HSC__MEMBER_gather,
-  HSC__MEMBER_scatter,
-  HSC__MEMBER_fft,
-  HSC__MEMBER_batch_norm,
-  HSC__MEMBER_cholesky,
-  HSC__MEMBER_triangular,
-  HSC__MEMBER_rng,
-  HSC__MEMBER_precision,
-  HSC__MEMBER_fusion,
-  HSC__MEMBER_topk,
-  HSC__MEMBER_custom,
-  HSC__MEMBER_collective,
-} hsc__member;
-hsc__member hsc__op_member(hsc_op op);
+#include "hlo/ir/attr_kinds.h"
 
 // ---- links.c: what every reader does once operands and called computations are known ----
 // Appends to the computation's list; the caller has set op, id, name and operands.

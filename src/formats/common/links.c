@@ -3,15 +3,6 @@
 // that equal programs have equal fingerprints whatever they were read from.
 #include "formats/common/formats_internal.h"
 
-hsc__member hsc__op_member(hsc_op op) {
-  static const uint8_t members[HSC_OP_COUNT] = {
-#define OP(id, text, arity, traits, attr, rule, doc) [HSC_OP_##id] = HSC__MEMBER_##attr,
-#include "hlo/ir/ops.def"
-#undef OP
-  };
-  return (hsc__member)members[op];
-}
-
 // ---- one form -----------------------------------------------------------------------------------
 
 void hsc__instr_defaults(hsc_instr *instr) {

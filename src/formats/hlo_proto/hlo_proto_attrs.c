@@ -11,13 +11,13 @@ enum {
 
 const hsc__proto_row hsc__proto_rows[] = {
 #define FIELD(m, o, n, k, p) \
-  {.member = HSC__MEMBER_##m, \
+  {.member = HSC__ATTR_##m, \
    .op = OP_##o, \
    .number = n, \
    .kind = HSC__PROTO_##k, \
    .place = offsetof(hsc_attr, p)},
 #define TEXT(m, o, n, k, t) \
-  {.member = HSC__MEMBER_##m, .op = OP_##o, .number = n, .kind = HSC__PROTO_##k, .text = t},
+  {.member = HSC__ATTR_##m, .op = OP_##o, .number = n, .kind = HSC__PROTO_##k, .text = t},
 #include "formats/hlo_proto/hlo_proto.def"
 #undef FIELD
 #undef TEXT

@@ -114,7 +114,7 @@ typedef struct hsc__proto_row {
 extern const hsc__proto_row hsc__proto_rows[];
 extern const int hsc__proto_row_count;
 static inline bool hsc__proto_row_is_of(const hsc__proto_row *row, hsc_op op) {
-  return (row->member == HSC__MEMBER_ANY || row->member == hsc__op_member(op)) &&
+  return (row->member == HSC__ATTR_ANY || row->member == hsc__op_attr_kind(op)) &&
          (row->op == HSC_OP_COUNT || row->op == (int)op);
 }
 

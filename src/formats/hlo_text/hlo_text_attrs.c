@@ -60,7 +60,7 @@ static const row rows[] = {
 #define ATTR(m, o, t, need, k, p) \
   {.text = t, \
    .length = sizeof(t) - 1, \
-   .member = HSC__MEMBER_##m, \
+   .member = HSC__ATTR_##m, \
    .op = OP_ID(o), \
    .required = need, \
    .kind = VALUE_##k, \
@@ -68,7 +68,7 @@ static const row rows[] = {
 #define CALLED(m, o, t, need, i) \
   {.text = t, \
    .length = sizeof(t) - 1, \
-   .member = HSC__MEMBER_##m, \
+   .member = HSC__ATTR_##m, \
    .op = OP_ID(o), \
    .required = need, \
    .kind = VALUE_CALLED, \
@@ -76,7 +76,7 @@ static const row rows[] = {
 #define KEEP(m, o, t, need) \
   {.text = t, \
    .length = sizeof(t) - 1, \
-   .member = HSC__MEMBER_##m, \
+   .member = HSC__ATTR_##m, \
    .op = OP_ID(o), \
    .required = need, \
    .kind = VALUE_KEEP},
@@ -92,7 +92,7 @@ static const hsc__attr_list *list_of(hsc__hlo_parser *p, hsc_op op) {
   if (list->count > 0)
     return list;
   for (size_t i = 0; i < HSC_COUNT_OF(rows); i++)
-    if ((rows[i].member == HSC__MEMBER_ANY || rows[i].member == hsc__op_member(op)) &&
+    if ((rows[i].member == HSC__ATTR_ANY || rows[i].member == hsc__op_attr_kind(op)) &&
         (rows[i].op == OP_ALL || rows[i].op == (int)op) && list->count < sizeof list->rows)
       list->rows[list->count++] = (uint8_t)i;
   return list;

@@ -1,5 +1,8 @@
-// attr.c - attributes: deep copy, equality, hash. One switch each over the members of hsc_attr; a
-// new member needs a case in all three.
+// attr.c - attributes: deep copy, equality and hash, by the rows of attrs.def.
+//
+// Each kind of field has one row in field_kinds: how it is copied into an arena, when two are equal,
+// and what it adds to a hash. Numbers are plain: a struct copy has copied them already, and the
+// small ones that follow each other share one word of the hash, so that a flag costs no round of it.
 #include "hlo/ir/hlo_internal.h"
 
 hsc_dims hsc_dims_copy(hsc_arena *arena, int count, const int64_t *v) {
@@ -9,271 +12,327 @@ hsc_dims hsc_dims_copy(hsc_arena *arena, int count, const int64_t *v) {
   return copy ? (hsc_dims){count, copy} : (hsc_dims){0};
 }
 
-static hsc_dims copy_dims(hsc_arena *arena, hsc_dims dims) {
-  return hsc_dims_copy(arena, dims.count, dims.v);
-}
-static const char *copy_text(hsc_arena *arena, const char *text) {
-  return text ? hsc_arena_strdup(arena, text) : NULL;
+static bool bytes_equal(const void *a, const void *b, int count, size_t size) {
+  return a == b || count <= 0 || memcmp(a, b, (size_t)count * size) == 0;
 }
 
-static hsc_window copy_window(hsc_arena *arena, hsc_window window) {
-  if (window.rank > 0)
-    window.dims = hsc_arena_copy(arena, window.dims, (size_t)window.rank * sizeof *window.dims);
-  return window;
+static const void *copy_bytes(hsc_arena *arena, const void *bytes, int count, size_t size) {
+  return count > 0 ? hsc_arena_copy(arena, bytes, (size_t)count * size) : NULL;
 }
 
-static const int64_t *copy_numbers(hsc_arena *arena, const int64_t *numbers, int count) {
-  return count > 0 ? hsc_arena_copy(arena, numbers, (size_t)count * sizeof *numbers) : NULL;
+// ---- lists of numbers, texts --------------------------------------------------------------------
+
+static void copy_dims(hsc_arena *arena, void *place) {
+  hsc_dims *dims = place;
+  *dims = hsc_dims_copy(arena, dims->count, dims->v);
 }
 
-static hsc_gather_dims copy_gather(hsc_arena *arena, hsc_gather_dims g) {
-  g.offset_dims = copy_dims(arena, g.offset_dims);
-  g.collapsed_slice_dims = copy_dims(arena, g.collapsed_slice_dims);
-  g.start_index_map = copy_dims(arena, g.start_index_map);
-  g.operand_batching_dims = copy_dims(arena, g.operand_batching_dims);
-  g.start_indices_batching_dims = copy_dims(arena, g.start_indices_batching_dims);
-  g.slice_sizes = copy_dims(arena, g.slice_sizes);
-  return g;
+static bool dims_equal(const void *one, const void *other) {
+  const hsc_dims *a = one;
+  const hsc_dims *b = other;
+  return a->count == b->count && bytes_equal(a->v, b->v, a->count, sizeof *a->v);
 }
 
-static hsc_literal *copy_literal(hsc_arena *arena, const hsc_literal *literal) {
-  hsc_literal *copy = NULL;
-  // running out of memory stays in the arena
-  if (literal)
-    hsc_status_free(hsc_literal_copy(arena, literal, &copy));
-  return copy;
+static void hash_dims(hsc__hasher *h, const void *place) {
+  hsc__hash_dims(h, *(const hsc_dims *)place);
 }
 
-void hsc__attr_copy(hsc_arena *arena, hsc_op op, const hsc_attr *from, hsc_attr *to) {
-  *to = *from;
-  switch (hsc__op_attr_kind(op)) {
-    case HSC__ATTR_none:
-    case HSC__ATTR_index:
-    case HSC__ATTR_compare:
-    case HSC__ATTR_batch_norm:
-    case HSC__ATTR_cholesky:
-    case HSC__ATTR_triangular:
-    case HSC__ATTR_rng:
-    case HSC__ATTR_precision:
-    case HSC__ATTR_fusion:
-    case HSC__ATTR_topk:
-      break;
-    case HSC__ATTR_dims:
-      to->dims.dims = copy_dims(arena, from->dims.dims);
-      break;
-    case HSC__ATTR_literal:
-      to->literal.value = copy_literal(arena, from->literal.value);
-      break;
-    case HSC__ATTR_slice:
-      to->slice.start = copy_dims(arena, from->slice.start);
-      to->slice.limit = copy_dims(arena, from->slice.limit);
-      to->slice.stride = copy_dims(arena, from->slice.stride);
-      break;
-    case HSC__ATTR_slice_sizes:
-      to->slice_sizes.sizes = copy_dims(arena, from->slice_sizes.sizes);
-      break;
-    case HSC__ATTR_pad:
-      if (from->pad.rank > 0)
-        to->pad.dims =
-            hsc_arena_copy(arena, from->pad.dims, (size_t)from->pad.rank * sizeof *from->pad.dims);
-      break;
-    case HSC__ATTR_window:
-      to->window.window = copy_window(arena, from->window.window);
-      break;
-    case HSC__ATTR_conv: {
-      const hsc_conv_dims *dims = &from->conv.dims;
-      to->conv.window = copy_window(arena, from->conv.window);
-      to->conv.dims.input_spatial = copy_numbers(arena, dims->input_spatial, dims->spatial_rank);
-      to->conv.dims.kernel_spatial = copy_numbers(arena, dims->kernel_spatial, dims->spatial_rank);
-      to->conv.dims.output_spatial = copy_numbers(arena, dims->output_spatial, dims->spatial_rank);
-      to->conv.precision = copy_dims(arena, from->conv.precision);
-      break;
-    }
-    case HSC__ATTR_dot:
-      to->dot.lhs_batch = copy_dims(arena, from->dot.lhs_batch);
-      to->dot.rhs_batch = copy_dims(arena, from->dot.rhs_batch);
-      to->dot.lhs_contracting = copy_dims(arena, from->dot.lhs_contracting);
-      to->dot.rhs_contracting = copy_dims(arena, from->dot.rhs_contracting);
-      to->dot.precision = copy_dims(arena, from->dot.precision);
-      to->dot.sparsity = copy_text(arena, from->dot.sparsity);
-      break;
-    case HSC__ATTR_gather:
-      to->gather = copy_gather(arena, from->gather);
-      break;
-    case HSC__ATTR_scatter:
-      to->scatter = copy_gather(arena, from->scatter);
-      break;
-    case HSC__ATTR_fft:
-      to->fft.length = copy_dims(arena, from->fft.length);
-      break;
-    case HSC__ATTR_custom: {
-      to->custom.target = copy_text(arena, from->custom.target);
-      to->custom.opaque = copy_text(arena, from->custom.opaque);
-      to->custom.aliasing = copy_text(arena, from->custom.aliasing);
-      to->custom.literal = copy_literal(arena, from->custom.literal);
-      int count = from->custom.operand_layouts ? from->custom.operand_layout_count : 0;
-      hsc_shape *shapes = count > 0 ? HSC_NEW_ARRAY(arena, hsc_shape, count) : NULL;
-      for (int i = 0; shapes && i < count; i++)
-        shapes[i] = hsc_shape_copy(arena, from->custom.operand_layouts[i]);
-      to->custom.operand_layouts = shapes;
-      break;
-    }
-    case HSC__ATTR_collective:
-      to->collective.dims = copy_dims(arena, from->collective.dims);
-      to->collective.replica_groups = copy_text(arena, from->collective.replica_groups);
-      to->collective.pairs = copy_text(arena, from->collective.pairs);
-      break;
-  }
+static void copy_text(hsc_arena *arena, void *place) {
+  const char **text = place;
+  if (*text)
+    *text = hsc_arena_strdup(arena, *text);
 }
 
-static bool dims_equal(hsc_dims a, hsc_dims b) {
-  return a.count == b.count &&
-         (a.count == 0 || a.v == b.v || memcmp(a.v, b.v, (size_t)a.count * sizeof *a.v) == 0);
-}
-
-static bool texts_equal(const char *a, const char *b) {
+static bool same_text(const char *a, const char *b) {
   return a == b || (a && b && strcmp(a, b) == 0);
 }
 
-static bool numbers_equal(const int64_t *a, const int64_t *b, int count) {
-  return a == b || count == 0 || memcmp(a, b, (size_t)count * sizeof *a) == 0;
+static bool texts_equal(const void *one, const void *other) {
+  return same_text(*(const char *const *)one, *(const char *const *)other);
 }
 
-static bool windows_equal(hsc_window a, hsc_window b) {
-  if (a.rank != b.rank)
+static void hash_text(hsc__hasher *h, const void *place) {
+  hsc__hash_text(h, *(const char *const *)place);
+}
+
+// ---- literals -----------------------------------------------------------------------------------
+
+static void copy_literal(hsc_arena *arena, void *place) {
+  hsc_literal **literal = place;
+  hsc_literal *copy = NULL;
+  // running out of memory stays in the arena
+  if (*literal)
+    hsc_status_free(hsc_literal_copy(arena, *literal, &copy));
+  *literal = copy;
+}
+
+static bool literals_equal(const void *one, const void *other) {
+  const hsc_literal *a = *(hsc_literal *const *)one;
+  const hsc_literal *b = *(hsc_literal *const *)other;
+  return a == b || (a && b && hsc_literal_equal(a, b));
+}
+
+static void hash_one_literal(hsc__hasher *h, const hsc_literal *literal) {
+  hsc__hash_u64(h, literal ? 1 + literal->elided : 0);
+  if (!literal)
+    return;
+  hsc__hash_shape(h, &literal->shape);
+  if (literal->shape.type == HSC_TYPE_TUPLE)
+    for (int i = 0; i < literal->shape.element_count; i++)
+      hash_one_literal(h, &literal->elements[i]);
+  else if (literal->data)
+    hsc__hash_bytes(h, literal->data, (size_t)hsc_shape_bytes(&literal->shape));
+}
+
+static void hash_literal(hsc__hasher *h, const void *place) {
+  hash_one_literal(h, *(hsc_literal *const *)place);
+}
+
+// ---- windows, padding, dimension numbers --------------------------------------------------------
+
+static void copy_window(hsc_arena *arena, void *place) {
+  hsc_window *window = place;
+  window->dims = copy_bytes(arena, window->dims, window->rank, sizeof *window->dims);
+}
+
+// A dimension of a window has bytes between its fields, so it is compared and hashed as numbers.
+enum { WINDOW_NUMBERS = 7 };
+static void window_numbers(const hsc_window_dim *d, int64_t out[WINDOW_NUMBERS]) {
+  const int64_t numbers[WINDOW_NUMBERS] = {d->size,     d->stride,          d->pad_low,
+                                           d->pad_high, d->window_dilation, d->base_dilation,
+                                           d->reversal};
+  memcpy(out, numbers, sizeof numbers);
+}
+
+static bool windows_equal(const void *one, const void *other) {
+  const hsc_window *a = one;
+  const hsc_window *b = other;
+  int64_t x[WINDOW_NUMBERS];
+  int64_t y[WINDOW_NUMBERS];
+  if (a->rank != b->rank)
     return false;
-  for (int i = 0; i < a.rank; i++) {
-    const hsc_window_dim *x = &a.dims[i];
-    const hsc_window_dim *y = &b.dims[i];
-    if (x->size != y->size || x->stride != y->stride || x->pad_low != y->pad_low ||
-        x->pad_high != y->pad_high || x->window_dilation != y->window_dilation ||
-        x->base_dilation != y->base_dilation || x->reversal != y->reversal)
+  for (int i = 0; i < a->rank; i++) {
+    window_numbers(&a->dims[i], x);
+    window_numbers(&b->dims[i], y);
+    if (memcmp(x, y, sizeof x) != 0)
       return false;
   }
   return true;
 }
 
-static bool gathers_equal(const hsc_gather_dims *a, const hsc_gather_dims *b) {
-  return dims_equal(a->offset_dims, b->offset_dims) &&
-         dims_equal(a->collapsed_slice_dims, b->collapsed_slice_dims) &&
-         dims_equal(a->start_index_map, b->start_index_map) &&
-         dims_equal(a->operand_batching_dims, b->operand_batching_dims) &&
-         dims_equal(a->start_indices_batching_dims, b->start_indices_batching_dims) &&
-         a->index_vector_dim == b->index_vector_dim && dims_equal(a->slice_sizes, b->slice_sizes) &&
-         a->indices_are_sorted == b->indices_are_sorted && a->unique == b->unique;
-}
-
-static bool literals_equal(const hsc_literal *a, const hsc_literal *b) {
-  return a == b || (a && b && hsc_literal_equal(a, b));
-}
-
-static bool unions_equal(hsc_op op, const hsc_attr *a, const hsc_attr *b) {
-  switch (hsc__op_attr_kind(op)) {
-    case HSC__ATTR_none:
-      return true;
-    case HSC__ATTR_dims:
-      return dims_equal(a->dims.dims, b->dims.dims) && a->dims.is_stable == b->dims.is_stable &&
-             a->dims.is_reverse == b->dims.is_reverse;
-    case HSC__ATTR_index:
-      return a->index.value == b->index.value;
-    case HSC__ATTR_literal:
-      return literals_equal(a->literal.value, b->literal.value);
-    case HSC__ATTR_compare:
-      return a->compare.direction == b->compare.direction && a->compare.type == b->compare.type;
-    case HSC__ATTR_slice:
-      return dims_equal(a->slice.start, b->slice.start) &&
-             dims_equal(a->slice.limit, b->slice.limit) &&
-             dims_equal(a->slice.stride, b->slice.stride);
-    case HSC__ATTR_slice_sizes:
-      return dims_equal(a->slice_sizes.sizes, b->slice_sizes.sizes);
-    case HSC__ATTR_pad:
-      return a->pad.rank == b->pad.rank &&
-             (a->pad.rank == 0 ||
-              memcmp(a->pad.dims, b->pad.dims, (size_t)a->pad.rank * sizeof *a->pad.dims) == 0);
-    case HSC__ATTR_window:
-      return windows_equal(a->window.window, b->window.window);
-    case HSC__ATTR_conv: {
-      const hsc_conv_dims *x = &a->conv.dims;
-      const hsc_conv_dims *y = &b->conv.dims;
-      return windows_equal(a->conv.window, b->conv.window) && x->spatial_rank == y->spatial_rank &&
-             x->input_batch == y->input_batch && x->input_feature == y->input_feature &&
-             x->kernel_input == y->kernel_input && x->kernel_output == y->kernel_output &&
-             x->output_batch == y->output_batch && x->output_feature == y->output_feature &&
-             numbers_equal(x->input_spatial, y->input_spatial, x->spatial_rank) &&
-             numbers_equal(x->kernel_spatial, y->kernel_spatial, x->spatial_rank) &&
-             numbers_equal(x->output_spatial, y->output_spatial, x->spatial_rank) &&
-             a->conv.feature_groups == b->conv.feature_groups &&
-             a->conv.batch_groups == b->conv.batch_groups &&
-             dims_equal(a->conv.precision, b->conv.precision);
-    }
-    case HSC__ATTR_dot:
-      return dims_equal(a->dot.lhs_batch, b->dot.lhs_batch) &&
-             dims_equal(a->dot.rhs_batch, b->dot.rhs_batch) &&
-             dims_equal(a->dot.lhs_contracting, b->dot.lhs_contracting) &&
-             dims_equal(a->dot.rhs_contracting, b->dot.rhs_contracting) &&
-             dims_equal(a->dot.precision, b->dot.precision) &&
-             a->dot.algorithm == b->dot.algorithm && texts_equal(a->dot.sparsity, b->dot.sparsity);
-    case HSC__ATTR_gather:
-      return gathers_equal(&a->gather, &b->gather);
-    case HSC__ATTR_scatter:
-      return gathers_equal(&a->scatter, &b->scatter);
-    case HSC__ATTR_fft:
-      return a->fft.type == b->fft.type && dims_equal(a->fft.length, b->fft.length);
-    case HSC__ATTR_batch_norm:
-      return a->batch_norm.epsilon == b->batch_norm.epsilon &&
-             a->batch_norm.feature_index == b->batch_norm.feature_index;
-    case HSC__ATTR_cholesky:
-      return a->cholesky.lower == b->cholesky.lower;
-    case HSC__ATTR_triangular:
-      return a->triangular.left_side == b->triangular.left_side &&
-             a->triangular.lower == b->triangular.lower &&
-             a->triangular.unit_diagonal == b->triangular.unit_diagonal &&
-             a->triangular.transpose_a == b->triangular.transpose_a;
-    case HSC__ATTR_rng:
-      return a->rng.algorithm == b->rng.algorithm && a->rng.distribution == b->rng.distribution;
-    case HSC__ATTR_precision:
-      return a->precision.exponent_bits == b->precision.exponent_bits &&
-             a->precision.mantissa_bits == b->precision.mantissa_bits;
-    case HSC__ATTR_fusion:
-      return a->fusion.kind == b->fusion.kind;
-    case HSC__ATTR_topk:
-      return a->topk.k == b->topk.k && a->topk.largest == b->topk.largest;
-    case HSC__ATTR_custom: {
-      if (!texts_equal(a->custom.target, b->custom.target) ||
-          !texts_equal(a->custom.opaque, b->custom.opaque) ||
-          a->custom.api_version != b->custom.api_version ||
-          a->custom.has_side_effect != b->custom.has_side_effect ||
-          !literals_equal(a->custom.literal, b->custom.literal) ||
-          !texts_equal(a->custom.aliasing, b->custom.aliasing) ||
-          a->custom.channel_id != b->custom.channel_id ||
-          a->custom.is_host_transfer != b->custom.is_host_transfer ||
-          a->custom.operand_layout_count != b->custom.operand_layout_count ||
-          !a->custom.operand_layouts != !b->custom.operand_layouts)
-        return false;
-      for (int i = 0; a->custom.operand_layouts && i < a->custom.operand_layout_count; i++)
-        if (!hsc_shape_equal_layout(&a->custom.operand_layouts[i], &b->custom.operand_layouts[i]))
-          return false;
-      return true;
-    }
-    case HSC__ATTR_collective:
-      return dims_equal(a->collective.dims, b->collective.dims) &&
-             texts_equal(a->collective.replica_groups, b->collective.replica_groups) &&
-             texts_equal(a->collective.pairs, b->collective.pairs) &&
-             a->collective.channel_id == b->collective.channel_id &&
-             a->collective.use_global_device_ids == b->collective.use_global_device_ids &&
-             a->collective.constrain_layout == b->collective.constrain_layout;
+static void hash_window(hsc__hasher *h, const void *place) {
+  const hsc_window *window = place;
+  int64_t numbers[WINDOW_NUMBERS];
+  hsc__hash_u64(h, (uint64_t)window->rank);
+  for (int i = 0; i < window->rank; i++) {
+    window_numbers(&window->dims[i], numbers);
+    hsc__hash_bytes(h, numbers, sizeof numbers);
   }
-  return false;
+}
+
+static void copy_padding(hsc_arena *arena, void *place) {
+  hsc_attr *attr = place;
+  attr->pad.dims = copy_bytes(arena, attr->pad.dims, attr->pad.rank, sizeof *attr->pad.dims);
+}
+
+static bool paddings_equal(const void *one, const void *other) {
+  const hsc_attr *a = one;
+  const hsc_attr *b = other;
+  return a->pad.rank == b->pad.rank &&
+         bytes_equal(a->pad.dims, b->pad.dims, a->pad.rank, sizeof *a->pad.dims);
+}
+
+static void hash_padding(hsc__hasher *h, const void *place) {
+  const hsc_attr *attr = place;
+  hsc__hash_u64(h, (uint64_t)attr->pad.rank);
+  if (attr->pad.rank > 0)
+    hsc__hash_bytes(h, attr->pad.dims, (size_t)attr->pad.rank * sizeof *attr->pad.dims);
+}
+
+static void copy_conv_dims(hsc_arena *arena, void *place) {
+  hsc_conv_dims *dims = place;
+  const int64_t **const lists[] = {&dims->input_spatial, &dims->kernel_spatial,
+                                   &dims->output_spatial};
+  for (size_t i = 0; i < HSC_COUNT_OF(lists); i++)
+    *lists[i] = copy_bytes(arena, *lists[i], dims->spatial_rank, sizeof **lists[i]);
+}
+
+enum { CONV_NUMBERS = 7 };
+static void conv_numbers(const hsc_conv_dims *d, int64_t out[CONV_NUMBERS]) {
+  const int64_t numbers[CONV_NUMBERS] = {d->spatial_rank,  d->input_batch,   d->input_feature,
+                                         d->kernel_input,  d->kernel_output, d->output_batch,
+                                         d->output_feature};
+  memcpy(out, numbers, sizeof numbers);
+}
+
+static bool conv_dims_equal(const void *one, const void *other) {
+  const hsc_conv_dims *a = one;
+  const hsc_conv_dims *b = other;
+  int64_t x[CONV_NUMBERS];
+  int64_t y[CONV_NUMBERS];
+  conv_numbers(a, x);
+  conv_numbers(b, y);
+  return memcmp(x, y, sizeof x) == 0 &&
+         bytes_equal(a->input_spatial, b->input_spatial, a->spatial_rank, sizeof(int64_t)) &&
+         bytes_equal(a->kernel_spatial, b->kernel_spatial, a->spatial_rank, sizeof(int64_t)) &&
+         bytes_equal(a->output_spatial, b->output_spatial, a->spatial_rank, sizeof(int64_t));
+}
+
+static void hash_conv_dims(hsc__hasher *h, const void *place) {
+  const hsc_conv_dims *dims = place;
+  const int64_t *const lists[] = {dims->input_spatial, dims->kernel_spatial, dims->output_spatial};
+  int64_t numbers[CONV_NUMBERS];
+  conv_numbers(dims, numbers);
+  hsc__hash_bytes(h, numbers, sizeof numbers);
+  for (size_t i = 0; i < HSC_COUNT_OF(lists) && dims->spatial_rank > 0; i++)
+    hsc__hash_bytes(h, lists[i], (size_t)dims->spatial_rank * sizeof(int64_t));
+}
+
+// ---- the operand layouts of a custom call -------------------------------------------------------
+
+// None at all is not the same as layouts for no operands.
+static void copy_layouts(hsc_arena *arena, void *place) {
+  hsc_attr *attr = place;
+  int count = attr->custom.operand_layout_count;
+  if (!attr->custom.operand_layouts)
+    return;
+  hsc_shape *shapes = HSC_NEW_ARRAY(arena, hsc_shape, count > 0 ? count : 1);
+  for (int i = 0; shapes && i < count; i++)
+    shapes[i] = hsc_shape_copy(arena, attr->custom.operand_layouts[i]);
+  attr->custom.operand_layouts = shapes;
+}
+
+static bool layouts_equal(const void *one, const void *other) {
+  const hsc_attr *a = one;
+  const hsc_attr *b = other;
+  if (a->custom.operand_layout_count != b->custom.operand_layout_count ||
+      !a->custom.operand_layouts != !b->custom.operand_layouts)
+    return false;
+  for (int i = 0; a->custom.operand_layouts && i < a->custom.operand_layout_count; i++)
+    if (!hsc_shape_equal_layout(&a->custom.operand_layouts[i], &b->custom.operand_layouts[i]))
+      return false;
+  return true;
+}
+
+static void hash_layouts(hsc__hasher *h, const void *place) {
+  const hsc_attr *attr = place;
+  hsc__hash_u64(h, (uint64_t)attr->custom.operand_layout_count);
+  for (int i = 0; attr->custom.operand_layouts && i < attr->custom.operand_layout_count; i++)
+    hsc__hash_shape(h, &attr->custom.operand_layouts[i]);
+}
+
+// ---- numbers ------------------------------------------------------------------------------------
+
+static bool bools_equal(const void *a, const void *b) {
+  return *(const bool *)a == *(const bool *)b;
+}
+
+static bool words_equal(const void *a, const void *b) {
+  return memcmp(a, b, sizeof(int32_t)) == 0;
+}
+
+static bool longs_equal(const void *a, const void *b) {
+  return *(const int64_t *)a == *(const int64_t *)b;
+}
+
+static bool floats_equal(const void *a, const void *b) {
+  return *(const float *)a == *(const float *)b;
+}
+
+static void hash_long(hsc__hasher *h, const void *place) {
+  hsc__hash_u64(h, *(const uint64_t *)place);
+}
+
+static void hash_float(hsc__hasher *h, const void *place) {
+  hsc__hash_bytes(h, place, sizeof(float));
+}
+
+// ---- the kinds of fields, and the fields of each member -----------------------------------------
+
+typedef enum field_kind {
+  BOOL,
+  ENUM,
+  INT32,
+  INT64,
+  FLOAT,
+  DIMS,
+  TEXT,
+  LITERAL,
+  WINDOW,
+  PADDING,
+  CONV_DIMS,
+  LAYOUTS
+} field_kind;
+
+static const struct {
+  void (*copy)(hsc_arena *arena, void *place);  // NULL = the bytes are all of it
+  bool (*equal)(const void *a, const void *b);
+  void (*hash)(hsc__hasher *h, const void *place);  // NULL = `bits` of the word that gathers them
+  int bits;
+} field_kinds[] = {
+    [BOOL] = {NULL, bools_equal, NULL, 1},
+    [ENUM] = {NULL, words_equal, NULL, 8},
+    [INT32] = {NULL, words_equal, NULL, 32},
+    [INT64] = {NULL, longs_equal, hash_long, 0},
+    [FLOAT] = {NULL, floats_equal, hash_float, 0},
+    [DIMS] = {copy_dims, dims_equal, hash_dims, 0},
+    [TEXT] = {copy_text, texts_equal, hash_text, 0},
+    [LITERAL] = {copy_literal, literals_equal, hash_literal, 0},
+    [WINDOW] = {copy_window, windows_equal, hash_window, 0},
+    [PADDING] = {copy_padding, paddings_equal, hash_padding, 0},
+    [CONV_DIMS] = {copy_conv_dims, conv_dims_equal, hash_conv_dims, 0},
+    [LAYOUTS] = {copy_layouts, layouts_equal, hash_layouts, 0},
+};
+
+typedef struct field {
+  uint8_t kind;    // field_kind
+  uint16_t place;  // offset in hsc_attr
+} field;
+enum { LAST = UINT8_MAX };
+
+// clang-format off
+#define MEMBER(name) static const field name##_fields[] = {
+#define FIELD(kind, place) {kind, offsetof(hsc_attr, place)},
+#define END(name) {LAST, 0}};
+// clang-format on
+#include "hlo/ir/attrs.def"
+#undef MEMBER
+#undef FIELD
+#undef END
+
+static const field *const fields_of[] = {
+#define MEMBER(name) [HSC__ATTR_##name] = name##_fields,
+#define FIELD(kind, place)
+#define END(name)
+#include "hlo/ir/attrs.def"
+#undef MEMBER
+#undef FIELD
+#undef END
+};
+
+_Static_assert(sizeof(hsc_direction) == sizeof(int32_t), "an enum is read as 32 bits");
+
+void hsc__attr_copy(hsc_arena *arena, hsc_op op, const hsc_attr *from, hsc_attr *to) {
+  *to = *from;
+  for (const field *f = fields_of[hsc__op_attr_kind(op)]; f->kind != LAST; f++)
+    if (field_kinds[f->kind].copy)
+      field_kinds[f->kind].copy(arena, (char *)to + f->place);
+}
+
+static bool own_equal(hsc_op op, const hsc_attr *a, const hsc_attr *b) {
+  for (const field *f = fields_of[hsc__op_attr_kind(op)]; f->kind != LAST; f++)
+    if (!field_kinds[f->kind].equal((const char *)a + f->place, (const char *)b + f->place))
+      return false;
+  return true;
 }
 
 bool hsc_attr_equal(const hsc_instr *a, const hsc_instr *b) {
-  if (a->op != b->op || a->called_count != b->called_count ||
-      !unions_equal(a->op, &a->attr, &b->attr))
+  if (a->op != b->op || a->called_count != b->called_count || !own_equal(a->op, &a->attr, &b->attr))
     return false;
-  if (!texts_equal(a->sharding, b->sharding) ||
-      !texts_equal(a->frontend_attributes, b->frontend_attributes) ||
-      !texts_equal(a->backend_config, b->backend_config) ||
-      !texts_equal(a->extra_attributes, b->extra_attributes))
+  if (!same_text(a->sharding, b->sharding) ||
+      !same_text(a->frontend_attributes, b->frontend_attributes) ||
+      !same_text(a->backend_config, b->backend_config) ||
+      !same_text(a->extra_attributes, b->extra_attributes))
     return false;
   for (int i = 0; i < a->called_count; i++) {
     if (a->called[i] == b->called[i])
@@ -286,152 +345,30 @@ bool hsc_attr_equal(const hsc_instr *a, const hsc_instr *b) {
   return true;
 }
 
-// ---- hashing ------------------------------------------------------------------------------------
-
-static void hash_window(hsc__hasher *h, hsc_window window) {
-  hsc__hash_u64(h, (uint64_t)window.rank);
-  for (int i = 0; i < window.rank; i++) {
-    const hsc_window_dim *d = &window.dims[i];
-    const int64_t fields[] = {d->size,     d->stride,          d->pad_low,
-                              d->pad_high, d->window_dilation, d->base_dilation,
-                              d->reversal};
-    hsc__hash_bytes(h, fields, sizeof fields);
-  }
+static uint64_t small_number(const field *f, const void *place) {
+  if (f->kind == BOOL)
+    return *(const bool *)place;
+  uint32_t value;
+  memcpy(&value, place, sizeof value);
+  return value;
 }
 
-static void hash_gather(hsc__hasher *h, const hsc_gather_dims *g) {
-  hsc__hash_dims(h, g->offset_dims);
-  hsc__hash_dims(h, g->collapsed_slice_dims);
-  hsc__hash_dims(h, g->start_index_map);
-  hsc__hash_dims(h, g->operand_batching_dims);
-  hsc__hash_dims(h, g->start_indices_batching_dims);
-  hsc__hash_dims(h, g->slice_sizes);
-  hsc__hash_u64(h, (uint64_t)g->index_vector_dim);
-  hsc__hash_u64(h, (uint64_t)g->indices_are_sorted << 1 | g->unique);
-}
-
-static void hash_literal(hsc__hasher *h, const hsc_literal *literal) {
-  hsc__hash_u64(h, literal ? 1 + literal->elided : 0);
-  if (!literal)
-    return;
-  hsc__hash_shape(h, &literal->shape);
-  if (literal->shape.type == HSC_TYPE_TUPLE)
-    for (int i = 0; i < literal->shape.element_count; i++)
-      hash_literal(h, &literal->elements[i]);
-  else if (literal->data)
-    hsc__hash_bytes(h, literal->data, (size_t)hsc_shape_bytes(&literal->shape));
-}
-
-void hsc__hash_attr(hsc__hasher *h, hsc_op op, const hsc_attr *a) {
-  switch (hsc__op_attr_kind(op)) {
-    case HSC__ATTR_none:
-      break;
-    case HSC__ATTR_dims:
-      hsc__hash_dims(h, a->dims.dims);
-      hsc__hash_u64(h, (uint64_t)a->dims.is_stable << 1 | a->dims.is_reverse);
-      break;
-    case HSC__ATTR_index:
-      hsc__hash_u64(h, (uint64_t)a->index.value);
-      break;
-    case HSC__ATTR_literal:
-      hash_literal(h, a->literal.value);
-      break;
-    case HSC__ATTR_compare:
-      hsc__hash_u64(h, (uint64_t)a->compare.direction << 8 | a->compare.type);
-      break;
-    case HSC__ATTR_slice:
-      hsc__hash_dims(h, a->slice.start);
-      hsc__hash_dims(h, a->slice.limit);
-      hsc__hash_dims(h, a->slice.stride);
-      break;
-    case HSC__ATTR_slice_sizes:
-      hsc__hash_dims(h, a->slice_sizes.sizes);
-      break;
-    case HSC__ATTR_pad:
-      hsc__hash_u64(h, (uint64_t)a->pad.rank);
-      if (a->pad.rank > 0)
-        hsc__hash_bytes(h, a->pad.dims, (size_t)a->pad.rank * sizeof *a->pad.dims);
-      break;
-    case HSC__ATTR_window:
-      hash_window(h, a->window.window);
-      break;
-    case HSC__ATTR_conv: {
-      const hsc_conv_dims *d = &a->conv.dims;
-      const int64_t fields[] = {d->spatial_rank,   d->input_batch,         d->input_feature,
-                                d->kernel_input,   d->kernel_output,       d->output_batch,
-                                d->output_feature, a->conv.feature_groups, a->conv.batch_groups};
-      hash_window(h, a->conv.window);
-      hsc__hash_bytes(h, fields, sizeof fields);
-      if (d->spatial_rank > 0) {
-        hsc__hash_bytes(h, d->input_spatial, (size_t)d->spatial_rank * sizeof(int64_t));
-        hsc__hash_bytes(h, d->kernel_spatial, (size_t)d->spatial_rank * sizeof(int64_t));
-        hsc__hash_bytes(h, d->output_spatial, (size_t)d->spatial_rank * sizeof(int64_t));
-      }
-      hsc__hash_dims(h, a->conv.precision);
-      break;
+void hsc__hash_attr(hsc__hasher *h, hsc_op op, const hsc_attr *attr) {
+  uint64_t gathered = 0;
+  bool any = false;
+  for (const field *f = fields_of[hsc__op_attr_kind(op)]; f->kind != LAST; f++) {
+    const void *place = (const char *)attr + f->place;
+    if (!field_kinds[f->kind].hash) {
+      gathered = gathered << field_kinds[f->kind].bits | small_number(f, place);
+      any = true;
+      continue;
     }
-    case HSC__ATTR_dot:
-      hsc__hash_dims(h, a->dot.lhs_batch);
-      hsc__hash_dims(h, a->dot.rhs_batch);
-      hsc__hash_dims(h, a->dot.lhs_contracting);
-      hsc__hash_dims(h, a->dot.rhs_contracting);
-      hsc__hash_dims(h, a->dot.precision);
-      hsc__hash_u64(h, (uint64_t)a->dot.algorithm);
-      hsc__hash_text(h, a->dot.sparsity);
-      break;
-    case HSC__ATTR_gather:
-      hash_gather(h, &a->gather);
-      break;
-    case HSC__ATTR_scatter:
-      hash_gather(h, &a->scatter);
-      break;
-    case HSC__ATTR_fft:
-      hsc__hash_u64(h, a->fft.type);
-      hsc__hash_dims(h, a->fft.length);
-      break;
-    case HSC__ATTR_batch_norm:
-      hsc__hash_bytes(h, &a->batch_norm.epsilon, sizeof a->batch_norm.epsilon);
-      hsc__hash_u64(h, (uint64_t)a->batch_norm.feature_index);
-      break;
-    case HSC__ATTR_cholesky:
-      hsc__hash_u64(h, a->cholesky.lower);
-      break;
-    case HSC__ATTR_triangular:
-      hsc__hash_u64(h, (uint64_t)a->triangular.transpose_a << 3 | a->triangular.left_side << 2 |
-                           a->triangular.lower << 1 | a->triangular.unit_diagonal);
-      break;
-    case HSC__ATTR_rng:
-      hsc__hash_u64(h, (uint64_t)a->rng.algorithm << 8 | a->rng.distribution);
-      break;
-    case HSC__ATTR_precision:
-      hsc__hash_u64(h, (uint64_t)(uint32_t)a->precision.exponent_bits << 32 |
-                           (uint32_t)a->precision.mantissa_bits);
-      break;
-    case HSC__ATTR_fusion:
-      hsc__hash_u64(h, a->fusion.kind);
-      break;
-    case HSC__ATTR_topk:
-      hsc__hash_u64(h, (uint64_t)a->topk.k << 1 | a->topk.largest);
-      break;
-    case HSC__ATTR_custom:
-      hsc__hash_text(h, a->custom.target);
-      hsc__hash_text(h, a->custom.opaque);
-      hsc__hash_u64(h, (uint64_t)(uint32_t)a->custom.api_version << 2 |
-                           a->custom.has_side_effect << 1 | a->custom.is_host_transfer);
-      hash_literal(h, a->custom.literal);
-      hsc__hash_u64(h, (uint64_t)a->custom.operand_layout_count);
-      for (int i = 0; a->custom.operand_layouts && i < a->custom.operand_layout_count; i++)
-        hsc__hash_shape(h, &a->custom.operand_layouts[i]);
-      hsc__hash_text(h, a->custom.aliasing);
-      hsc__hash_u64(h, (uint64_t)a->custom.channel_id);
-      break;
-    case HSC__ATTR_collective:
-      hsc__hash_dims(h, a->collective.dims);
-      hsc__hash_text(h, a->collective.replica_groups);
-      hsc__hash_text(h, a->collective.pairs);
-      hsc__hash_u64(h, (uint64_t)a->collective.channel_id);
-      hsc__hash_u64(
-          h, (uint64_t)a->collective.use_global_device_ids << 1 | a->collective.constrain_layout);
-      break;
+    if (any)
+      hsc__hash_u64(h, gathered);
+    gathered = 0;
+    any = false;
+    field_kinds[f->kind].hash(h, place);
   }
+  if (any)
+    hsc__hash_u64(h, gathered);
 }

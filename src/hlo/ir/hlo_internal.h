@@ -1,36 +1,9 @@
 // hlo_internal.h - what the files of this folder share.
 #pragma once
 
+#include "hlo/ir/attr_kinds.h"
 #include "hlo/ir/attr_text.h"
 #include "hlo/ir/hlo.h"
-
-// Members of hsc_attr, named as in the attr column of ops.def.
-typedef enum hsc__attr_kind {
-  HSC__ATTR_none,
-  HSC__ATTR_dims,
-  HSC__ATTR_index,
-  HSC__ATTR_literal,
-  HSC__ATTR_compare,
-  HSC__ATTR_slice,
-  HSC__ATTR_slice_sizes,
-  HSC__ATTR_pad,
-  HSC__ATTR_window,
-  HSC__ATTR_conv,
-  HSC__ATTR_dot,
-  HSC__ATTR_gather,
-  HSC__ATTR_scatter,
-  HSC__ATTR_fft,
-  HSC__ATTR_batch_norm,
-  HSC__ATTR_cholesky,
-  HSC__ATTR_triangular,
-  HSC__ATTR_rng,
-  HSC__ATTR_precision,
-  HSC__ATTR_fusion,
-  HSC__ATTR_topk,
-  HSC__ATTR_custom,
-  HSC__ATTR_collective,
-} hsc__attr_kind;
-hsc__attr_kind hsc__op_attr_kind(hsc_op op);
 
 // attr.c: deep copy into `arena` of the attributes of `op`; equality of two instructions'
 // attributes; a canonical byte form for hashing.
