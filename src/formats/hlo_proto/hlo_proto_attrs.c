@@ -1,6 +1,7 @@
 // hlo_proto_attrs.c - the messages that hsc_attr holds, both ways, by the rows of hlo_proto.def.
 #include "base/text/text.h"
 #include "formats/hlo_proto/hlo_proto_internal.h"
+#include "hlo/ir/attr_text.h"
 
 enum { OP_ALL = HSC_OP_COUNT };
 enum {
@@ -268,28 +269,13 @@ static void write_precision(
   hsc_wire_end(out, mark);
 }
 
-static hsc_status *read_word(const hsc_wire_field *field,
-                             const char *what,
-                             const char *(*text_of)(int),
-                             int count,
-                             int *out_value) {
-  for (int i = 0; i < count; i++) {
-    if (!hsc_view_equals_text(field->bytes, text_of(i)))
-      continue;
-    *out_value = i;
-    return NULL;
-  }
-  return HSC_ERR(INVALID_ARGUMENT, "unknown %s '%.*s'", what,
-                 (int)(field->bytes.size < 60 ? field->bytes.size : 60), field->bytes.data);
-}
-static const char *direction_text(int v) {
-  return hsc__direction_text((hsc_direction)v);
-}
-static const char *compare_type_text(int v) {
-  return hsc__compare_type_text((hsc_compare_type)v);
-}
-static const char *fusion_kind_text(int v) {
-  return hsc__fusion_kind_text((hsc_fusion_kind)v);
+static hsc_status *read_word(const hsc_wire_field *field, hsc__words list, void *place) {
+  int number = hsc__word_number(list, field->bytes);
+  if (number < 0)
+    return HSC_ERR(INVALID_ARGUMENT, "unknown %s '%.*s'", hsc__words_what(list),
+                   (int)(field->bytes.size < 60 ? field->bytes.size : 60), field->bytes.data);
+  memcpy(place, &number, sizeof number);
+  return NULL;
 }
 
 // Without TRANSPOSE_INVALID, which is first in the proto.
@@ -379,19 +365,11 @@ hsc_status *hsc__proto_read_attr(hsc_arena *arena,
     case HSC__PROTO_LITERAL:
       return hsc__proto_read_literal(arena, field->bytes, 0, place);
     case HSC__PROTO_DIRECTION:
-      HSC_TRY(read_word(field, "comparison direction", direction_text, 6, &number));
-      attr->compare.direction = (hsc_direction)number;
-      return NULL;
+      return read_word(field, HSC__WORDS_DIRECTION, place);
     case HSC__PROTO_COMPARE_TYPE:
-      if (field->bytes.size == 0)
-        return NULL;
-      HSC_TRY(read_word(field, "comparison type", compare_type_text, 5, &number));
-      attr->compare.type = (hsc_compare_type)number;
-      return NULL;
+      return read_word(field, HSC__WORDS_COMPARE_TYPE, place);
     case HSC__PROTO_FUSION_KIND:
-      HSC_TRY(read_word(field, "fusion kind", fusion_kind_text, 4, &number));
-      attr->fusion.kind = (hsc_fusion_kind)number;
-      return NULL;
+      return read_word(field, HSC__WORDS_FUSION_KIND, place);
     case HSC__PROTO_SLICE:
       return read_slice(arena, field->bytes, attr);
     case HSC__PROTO_PADDING:
@@ -488,7 +466,8 @@ hsc_status *hsc__proto_write_attr(hsc_bytes *out,
       return literal ? hsc__proto_write_literal(out, field, literal) : NULL;
     }
     case HSC__PROTO_DIRECTION:
-      hsc_wire_put_text(out, field, hsc__direction_text(attr->compare.direction));
+      hsc_wire_put_text(out, field,
+                        hsc__word_or_unknown(HSC__WORDS_DIRECTION, attr->compare.direction));
       break;
     case HSC__PROTO_COMPARE_TYPE: {
       hsc_compare_type type = attr->compare.type;
@@ -501,11 +480,12 @@ hsc_status *hsc__proto_write_attr(hsc_bytes *out,
         else
           type = HSC_COMPARE_UNSIGNED;
       }
-      hsc_wire_put_text(out, field, hsc__compare_type_text(type));
+      hsc_wire_put_text(out, field, hsc__word_or_unknown(HSC__WORDS_COMPARE_TYPE, type));
       break;
     }
     case HSC__PROTO_FUSION_KIND:
-      hsc_wire_put_text(out, field, hsc__fusion_kind_text(attr->fusion.kind));
+      hsc_wire_put_text(out, field,
+                        hsc__word_or_unknown(HSC__WORDS_FUSION_KIND, attr->fusion.kind));
       break;
     case HSC__PROTO_SLICE:
       for (int i = 0; i < attr->slice.start.count; i++) {

@@ -4,6 +4,7 @@
 
 #include "base/text/text.h"
 #include "formats/hlo_proto/hlo_proto_internal.h"
+#include "hlo/ir/attr_text.h"
 #include "formats/hlo_text/hlo_text_internal.h"
 
 #include <inttypes.h>
@@ -346,7 +347,6 @@ static const char *const padding_types[] = {"PADDING_INVALID", "PADDING_VALID", 
                                             NULL};
 static const char *const conv_kinds[] = {"unset", "fprop", "dgrad", "wgrad", NULL};
 static const char *const tri_states[] = {"", "true", "false", NULL};
-static const char *const precisions[] = {"default", "high", "highest", "packed_nibble", NULL};
 
 static const char *const *words_of(hsc__proto_kind kind) {
   switch (kind) {
@@ -804,10 +804,12 @@ static hsc_status *value_of(const hsc__proto_row *row,
       for (size_t i = 0; i < count; i++)
         plain &= values[i] == 0;
       for (size_t i = 0; i < count && !plain; i++) {
-        if (values[i] < 0 || values[i] > 3)
+        const char *word = NULL;
+        if (values[i] >= 0 && values[i] < INT32_MAX)
+          word = hsc__word(HSC__WORDS_PRECISION, (int)values[i]);
+        if (!word)
           return HSC_ERR(INVALID_ARGUMENT, "PrecisionConfig: precision %" PRId64, values[i]);
-        hsc_bytes_printf(text, "%s%s%s", i ? "," : "{", precisions[values[i]],
-                         i + 1 == count ? "}" : "");
+        hsc_bytes_printf(text, "%s%s%s", i ? "," : "{", word, i + 1 == count ? "}" : "");
       }
       return hsc_wire_status(&in, "PrecisionConfig");
     }
@@ -974,13 +976,10 @@ bool hsc__proto_text_to(const hsc__proto_row *row, hsc_view value, hsc_bytes *ou
       if (!hsc__scan_char(&scan, '{'))
         return false;
       while (!hsc__scan_char(&scan, '}')) {
-        hsc_view word = hsc__scan_ident(&scan);
-        int i = 0;
-        while (precisions[i] && !hsc_view_equals_text(word, precisions[i]))
-          i++;
-        if (!precisions[i] || count == 64)
+        int precision = hsc__word_number(HSC__WORDS_PRECISION, hsc__scan_ident(&scan));
+        if (precision < 0 || count == 64)
           return false;
-        values[count++] = i;
+        values[count++] = precision;
         hsc__scan_char(&scan, ',');
       }
       size_t mark = hsc_wire_begin(out, row->number);

@@ -5,153 +5,27 @@
 // error, because a kept misspelling would silently change the program.
 #include "base/text/text.h"
 #include "formats/hlo_text/hlo_text_internal.h"
-#include "hlo/ir/attr_text.h"
+#include "hlo/print/hlo_attrs.h"
 
 #include <stdlib.h>
 
-typedef enum hsc__value_kind {
-  VALUE_CALLED,
-  VALUE_KEEP,
-  VALUE_INT64,
-  VALUE_INT32,
-  VALUE_BOOL,
-  VALUE_FLOAT,
-  VALUE_DIMS,
-  VALUE_DIM,
-  VALUE_TEXT,
-  VALUE_RAW,
-  VALUE_DIRECTION,
-  VALUE_COMPARE_TYPE,
-  VALUE_SLICE,
-  VALUE_PADDING,
-  VALUE_WINDOW,
-  VALUE_DIM_LABELS,
-  VALUE_PRECISION,
-  VALUE_ALGORITHM,
-  VALUE_FFT_TYPE,
-  VALUE_TRANSPOSE,
-  VALUE_RNG_DISTRIBUTION,
-  VALUE_RNG_ALGORITHM,
-  VALUE_FUSION_KIND,
-  VALUE_API_VERSION,
-  VALUE_SHAPES,
-  VALUE_LITERAL,
-} hsc__value_kind;
-
-enum { OP_ALL = HSC_OP_COUNT, CALLED_LIST = -1 };
-#define OP_ID(op) OP_ID_##op
-enum {
-#define OP(id, text, arity, traits, attr, rule, doc) OP_ID_##id = HSC_OP_##id,
-#include "hlo/ir/ops.def"
-#undef OP
-  OP_ID_ALL = OP_ALL
-};
-
-typedef struct row {
-  const char *text;
-  uint8_t member, kind;
-  int16_t op;
-  int16_t place;  // offset in hsc_attr, or index in `called`
-  uint8_t length;
-  bool required;
-} row;
-enum { OPTIONAL = 0, REQUIRED = 1 };
-static const row rows[] = {
-#define ATTR(m, o, t, need, k, p) \
-  {.text = t, \
-   .length = sizeof(t) - 1, \
-   .member = HSC__ATTR_##m, \
-   .op = OP_ID(o), \
-   .required = need, \
-   .kind = VALUE_##k, \
-   .place = offsetof(hsc_attr, p)},
-#define CALLED(m, o, t, need, i) \
-  {.text = t, \
-   .length = sizeof(t) - 1, \
-   .member = HSC__ATTR_##m, \
-   .op = OP_ID(o), \
-   .required = need, \
-   .kind = VALUE_CALLED, \
-   .place = i},
-#define KEEP(m, o, t, need) \
-  {.text = t, \
-   .length = sizeof(t) - 1, \
-   .member = HSC__ATTR_##m, \
-   .op = OP_ID(o), \
-   .required = need, \
-   .kind = VALUE_KEEP},
-#include "formats/hlo_text/hlo_attrs.def"
-#undef ATTR
-#undef CALLED
-#undef KEEP
-};
-_Static_assert(HSC_COUNT_OF(rows) < 256, "row numbers are kept in bytes");
-
-static const hsc__attr_list *list_of(hsc__hlo_parser *p, hsc_op op) {
-  hsc__attr_list *list = &p->attr_lists[op];
-  if (list->count > 0)
-    return list;
-  for (size_t i = 0; i < HSC_COUNT_OF(rows); i++)
-    if ((rows[i].member == HSC__ATTR_ANY || rows[i].member == hsc__op_attr_kind(op)) &&
-        (rows[i].op == OP_ALL || rows[i].op == (int)op) && list->count < sizeof list->rows)
-      list->rows[list->count++] = (uint8_t)i;
-  return list;
-}
-
 // ---- words that stand for numbers ---------------------------------------------------------------
 
-typedef const char *(*text_of_fn)(int value);
-static const char *direction_text(int v) {
-  return v < 6 ? hsc__direction_text((hsc_direction)v) : NULL;
-}
-static const char *compare_type_text(int v) {
-  return v < 5 ? hsc__compare_type_text((hsc_compare_type)v) : NULL;
-}
-static const char *fusion_kind_text(int v) {
-  return v < 4 ? hsc__fusion_kind_text((hsc_fusion_kind)v) : NULL;
-}
-static const char *fft_type_text(int v) {
-  return v < 4 ? hsc__fft_type_text((hsc_fft_type)v) : NULL;
-}
-static const char *rng_algorithm_text(int v) {
-  return v < 3 ? hsc__rng_algorithm_text((hsc_rng_algorithm)v) : NULL;
-}
-static const char *rng_distribution_text(int v) {
-  return v < 3 ? hsc__rng_distribution_text((hsc_rng_distribution)v) : NULL;
-}
-static const char *transpose_text(int v) {
-  return v < 3 ? hsc__transpose_text((hsc_transpose)v) : NULL;
-}
-static const char *algorithm_text(int v) {
-  return hsc__dot_algorithm_text(v);
-}
-static const char *precision_text(int v) {
-  static const char *const texts[] = {"default", "high", "highest", "packed_nibble"};
-  return v < 4 ? texts[v] : NULL;
-}
-static const char *api_version_text(int v) {
-  static const char *const texts[] = {
-      "API_VERSION_UNSPECIFIED", "API_VERSION_ORIGINAL", "API_VERSION_STATUS_RETURNING",
-      "API_VERSION_STATUS_RETURNING_UNIFIED", "API_VERSION_TYPED_FFI"};
-  return v < 5 ? texts[v] : NULL;
-}
-
-static bool parse_enum(hsc__hlo_parser *p, const char *what, text_of_fn text_of, int *out_value) {
+static bool parse_word(hsc__hlo_parser *p, hsc__words list, int *out_number) {
+  const char *what = hsc__words_what(list);
   hsc_view word;
   if (!hsc__hlo_word(p, what, &word))
     return false;
+  *out_number = hsc__word_number(list, word);
+  if (*out_number >= 0)
+    return true;
   const char *candidates[32];
-  int count = 0;
-  for (const char *text; count < 32 && (text = text_of(count)) != NULL; count++) {
-    if (hsc_view_equals_text(word, text)) {
-      *out_value = count;
-      return true;
-    }
+  size_t count = 0;
+  for (const char *text; count < 32 && (text = hsc__word(list, (int)count)) != NULL; count++)
     candidates[count] = text;
-  }
   char text[64];
   snprintf(text, sizeof text, "%.*s", (int)(word.size < 60 ? word.size : 60), word.data);
-  const char *near = hsc_did_you_mean(text, candidates, (size_t)count);
+  const char *near = hsc_did_you_mean(text, candidates, count);
   return near
              ? hsc__hlo_error(p, word.data, "unknown %s '%s'; did you mean '%s'?", what, text, near)
              : hsc__hlo_error(p, word.data, "unknown %s '%s'", what, text);
@@ -373,7 +247,7 @@ static bool parse_precision(hsc__hlo_parser *p, hsc_dims *out_dims) {
       int value;
       if (count == 16)
         return hsc__hlo_error(p, p->p, "more than 16 precisions");
-      if (!parse_enum(p, "precision", precision_text, &value))
+      if (!parse_word(p, HSC__WORDS_PRECISION, &value))
         return false;
       values[count++] = value;
     } while (hsc__hlo_accept(p, ','));
@@ -643,114 +517,88 @@ static bool names_computation(hsc_view name) {
 
 // ---- one attribute ------------------------------------------------------------------------------
 
-static bool parse_typed(hsc__hlo_parser *p, hsc_instr *instr, const row *it) {
-  void *place = (char *)&instr->attr + it->place;
-  int number = 0;
-  switch ((hsc__value_kind)it->kind) {
-    case VALUE_INT64:
-      return hsc__hlo_int(p, place);
-    case VALUE_INT32:
-      return hsc__hlo_int32(p, place);
-    case VALUE_BOOL:
-      return hsc__hlo_bool(p, place);
-    case VALUE_FLOAT: {
-      double value;
-      hsc__hlo_skip_space(p);
-      const char *end = hsc__parse_double(p->p, &value);
-      if (!end)
-        return hsc__hlo_expected(p, "a number");
-      p->p = end;
-      *(float *)place = (float)value;
-      return true;
-    }
-    case VALUE_DIMS:
-      return hsc__hlo_dims(p, place);
-    case VALUE_DIM: {
-      int64_t value;
-      if (!hsc__hlo_int(p, &value))
-        return false;
-      *(hsc_dims *)place = hsc_dims_copy(p->arena, 1, &value);
-      return true;
-    }
-    case VALUE_TEXT:
-      return hsc__hlo_string(p, place);
-    case VALUE_RAW: {
-      hsc_view raw;
-      if (!hsc__hlo_raw_value(p, &raw))
-        return false;
-      const char *copy = hsc_arena_strndup(p->arena, raw.data, raw.size);
-      *(const char **)place = copy;
-      return copy ? true : hsc__hlo_out_of_memory(p);
-    }
-    case VALUE_DIRECTION:
-      if (!parse_enum(p, "comparison direction", direction_text, &number))
-        return false;
-      instr->attr.compare.direction = (hsc_direction)number;
-      return true;
-    case VALUE_COMPARE_TYPE:
-      if (!parse_enum(p, "comparison type", compare_type_text, &number))
-        return false;
-      instr->attr.compare.type = (hsc_compare_type)number;
-      return true;
-    case VALUE_SLICE:
-      return parse_slice(p, &instr->attr);
-    case VALUE_PADDING:
-      return parse_padding(p, &instr->attr);
-    case VALUE_WINDOW:
-      return hsc__hlo_window(p, place);
-    case VALUE_DIM_LABELS:
-      return hsc__hlo_dim_labels(p, place);
-    case VALUE_PRECISION:
-      return parse_precision(p, place);
-    case VALUE_ALGORITHM:
-      if (!parse_enum(p, "dot algorithm", algorithm_text, &number))
-        return false;
-      instr->attr.dot.algorithm = number;
-      return true;
-    case VALUE_FFT_TYPE:
-      if (!parse_enum(p, "fft type", fft_type_text, &number))
-        return false;
-      instr->attr.fft.type = (hsc_fft_type)number;
-      return true;
-    case VALUE_TRANSPOSE:
-      if (!parse_enum(p, "transpose", transpose_text, &number))
-        return false;
-      instr->attr.triangular.transpose_a = (hsc_transpose)number;
-      return true;
-    case VALUE_RNG_DISTRIBUTION:
-      if (!parse_enum(p, "random distribution", rng_distribution_text, &number))
-        return false;
-      instr->attr.rng.distribution = (hsc_rng_distribution)number;
-      return true;
-    case VALUE_RNG_ALGORITHM:
-      if (!parse_enum(p, "random algorithm", rng_algorithm_text, &number))
-        return false;
-      instr->attr.rng.algorithm = (hsc_rng_algorithm)number;
-      return true;
-    case VALUE_FUSION_KIND:
-      if (!parse_enum(p, "fusion kind", fusion_kind_text, &number))
-        return false;
-      instr->attr.fusion.kind = (hsc_fusion_kind)number;
-      return true;
-    case VALUE_API_VERSION: {
-      hsc__hlo_skip_space(p);
-      const char *version_at = p->p;
-      if (!parse_enum(p, "custom-call API version", api_version_text, &number))
-        return false;
-      if (number == 0)
-        return hsc__hlo_error(p, version_at, "a custom-call API version that says nothing");
-      instr->attr.custom.api_version = number;
-      return true;
-    }
-    case VALUE_SHAPES:
-      return parse_shapes(p, &instr->attr);
-    case VALUE_LITERAL:
-      return hsc__hlo_shaped_literal(p, place);
-    case VALUE_CALLED:
-    case VALUE_KEEP:
-      break;
-  }
+static bool parse_float(hsc__hlo_parser *p, float *out_value) {
+  double value;
+  hsc__hlo_skip_space(p);
+  const char *end = hsc__parse_double(p->p, &value);
+  if (!end)
+    return hsc__hlo_expected(p, "a number");
+  p->p = end;
+  *out_value = (float)value;
   return true;
+}
+
+static bool parse_dim(hsc__hlo_parser *p, hsc_dims *out_dims) {
+  int64_t value;
+  if (!hsc__hlo_int(p, &value))
+    return false;
+  *out_dims = hsc_dims_copy(p->arena, 1, &value);
+  return true;
+}
+
+static bool parse_raw(hsc__hlo_parser *p, const char **out_text) {
+  hsc_view raw;
+  if (!hsc__hlo_raw_value(p, &raw))
+    return false;
+  *out_text = hsc_arena_strndup(p->arena, raw.data, raw.size);
+  return *out_text ? true : hsc__hlo_out_of_memory(p);
+}
+
+// A word of the list of its kind, kept as its number.
+static bool parse_number_word(hsc__hlo_parser *p, hsc__value_kind kind, void *place) {
+  hsc__words list;
+  int number = 0;
+  hsc__hlo_skip_space(p);
+  const char *at = p->p;
+  if (!hsc__value_words(kind, &list))
+    return true;
+  if (!parse_word(p, list, &number))
+    return false;
+  if (list == HSC__WORDS_API_VERSION && number == 0)
+    return hsc__hlo_error(p, at, "a custom-call API version that says nothing");
+  memcpy(place, &number, sizeof number);
+  return true;
+}
+
+static bool parse_value(hsc__hlo_parser *p, hsc_instr *instr, const hsc__attr_row *it) {
+  void *place = (char *)&instr->attr + it->place;
+  switch ((hsc__value_kind)it->kind) {
+    case HSC__VALUE_INT64:
+    case HSC__VALUE_INT64_OF_1:
+      return hsc__hlo_int(p, place);
+    case HSC__VALUE_INT32:
+      return hsc__hlo_int32(p, place);
+    case HSC__VALUE_BOOL:
+      return hsc__hlo_bool(p, place);
+    case HSC__VALUE_FLOAT:
+      return parse_float(p, place);
+    case HSC__VALUE_DIMS:
+      return hsc__hlo_dims(p, place);
+    case HSC__VALUE_DIM:
+      return parse_dim(p, place);
+    case HSC__VALUE_TEXT:
+      return hsc__hlo_string(p, place);
+    case HSC__VALUE_RAW:
+    case HSC__VALUE_GROUPS:
+    case HSC__VALUE_PAIRS:
+      return parse_raw(p, place);
+    case HSC__VALUE_SLICE:
+      return parse_slice(p, &instr->attr);
+    case HSC__VALUE_PADDING:
+      return parse_padding(p, &instr->attr);
+    case HSC__VALUE_WINDOW:
+      return hsc__hlo_window(p, place);
+    case HSC__VALUE_DIM_LABELS:
+      return hsc__hlo_dim_labels(p, place);
+    case HSC__VALUE_PRECISION:
+      return parse_precision(p, place);
+    case HSC__VALUE_SHAPES:
+      return parse_shapes(p, &instr->attr);
+    case HSC__VALUE_LITERAL:
+      return hsc__hlo_shaped_literal(p, place);
+    default:
+      return parse_number_word(p, (hsc__value_kind)it->kind, place);
+  }
 }
 
 // A name without a row: an error when it is near to an attribute that is missing, else kept.
@@ -763,7 +611,7 @@ static bool check_misspelling(hsc__hlo_parser *p,
   size_t count = 0;
   for (int i = 0; i < list->count; i++)
     if (!(seen >> i & 1))
-      candidates[count++] = rows[list->rows[i]].text;
+      candidates[count++] = hsc__attr_row_at(list->rows[i])->text;
   char text[64];
   if (name.size >= sizeof text)
     return true;
@@ -815,13 +663,13 @@ static bool parse_one(hsc__hlo_parser *p,
       break;
   }
   for (int i = 0; i < list->count; i++) {
-    const row *it = &rows[list->rows[i]];
+    const hsc__attr_row *it = hsc__attr_row_at(list->rows[i]);
     if (it->length != name.size || memcmp(it->text, name.data, name.size) != 0)
       continue;
     if (*seen >> i & 1)
       return hsc__hlo_error(p, name.data, "the attribute '%s' is given twice", it->text);
     *seen |= UINT64_C(1) << i;
-    if (it->kind == VALUE_KEEP) {
+    if (it->kind == HSC__VALUE_KEEP) {
       const char *start = p->p;
       hsc_view raw;
       if (name.size == 15 && hsc_view_equals_text(name, "result_accuracy")) {
@@ -831,10 +679,10 @@ static bool parse_one(hsc__hlo_parser *p,
       }
       return keep_raw(p, instr, name);
     }
-    if (it->kind != VALUE_CALLED)
-      return parse_typed(p, instr, it);
-    return it->place == CALLED_LIST ? parse_called_list(p, instr, called)
-                                    : parse_called(p, instr, called, it->place);
+    if (it->kind != HSC__VALUE_CALLED)
+      return parse_value(p, instr, it);
+    return it->place == HSC__CALLED_LIST ? parse_called_list(p, instr, called)
+                                         : parse_called(p, instr, called, it->place);
   }
   if (outer && hsc_view_equals_text(name, "output_to_operand_aliasing"))
     return keep_raw(p, outer, name);
@@ -853,7 +701,7 @@ static bool parse_one(hsc__hlo_parser *p,
 }
 
 bool hsc__hlo_attributes(hsc__hlo_parser *p, hsc_instr *instr, hsc_instr *outer) {
-  const hsc__attr_list *list = list_of(p, instr->op);
+  const hsc__attr_list *list = hsc__attr_list_of(instr->op);
   uint64_t seen = 0;
   called_list called;
   called.items = called.small;
@@ -864,19 +712,20 @@ bool hsc__hlo_attributes(hsc__hlo_parser *p, hsc_instr *instr, hsc_instr *outer)
     if (!parse_one(p, instr, outer, list, &seen, &called))
       return false;
   for (int i = 0; i < list->count; i++)
-    if (rows[list->rows[i]].required && !(seen >> i & 1))
+    if (hsc__attr_row_at(list->rows[i])->need == HSC__NEED_REQUIRED && !(seen >> i & 1))
       return hsc__hlo_error(p, at, "%s: the attribute '%s' is missing", hsc_op_text(instr->op),
-                            rows[list->rows[i]].text);
+                            hsc__attr_row_at(list->rows[i])->text);
   // The first branch is the one for true, not for 0: a list of branches goes with a number.
   bool by_truth = instr->op == HSC_OP_CONDITIONAL && instr->operand_count && instr->operands[0] &&
                   instr->operands[0]->shape.type == HSC_TYPE_PRED;
-  for (int i = 0; i < list->count && by_truth; i++)
-    if (rows[list->rows[i]].kind == VALUE_CALLED && rows[list->rows[i]].place == CALLED_LIST &&
-        (seen >> i & 1))
+  for (int i = 0; i < list->count && by_truth; i++) {
+    const hsc__attr_row *it = hsc__attr_row_at(list->rows[i]);
+    if (it->kind == HSC__VALUE_CALLED && it->place == HSC__CALLED_LIST && (seen >> i & 1))
       return hsc__hlo_error(p, at,
                             "conditional: %s goes with an index of s32; one on a pred has "
                             "true_computation and false_computation",
-                            rows[list->rows[i]].text);
+                            it->text);
+  }
   if (called.count > 0) {
     instr->called_count = called.count;
     instr->called =

@@ -48,12 +48,6 @@ typedef struct hsc__fixups {
   size_t count, capacity;
 } hsc__fixups;
 
-// The rows of hlo_attrs.def that one op may have; made when the op is first met.
-typedef struct hsc__attr_list {
-  uint8_t count;  // 0 = not made yet (every op has the common rows)
-  uint8_t rows[47];
-} hsc__attr_list;
-
 typedef struct hsc__hlo_parser {
   const char *begin, *end, *p;
   const char *path;
@@ -81,7 +75,6 @@ typedef struct hsc__hlo_parser {
   hsc_instr **scratch_instrs;  // operands while an instruction is read; a stack
   size_t scratch_count, scratch_capacity;
   hsc_bytes text;  // scratch for decoded strings
-  hsc__attr_list attr_lists[HSC_OP_COUNT];
   hsc__shape_slot shapes[256];
   hsc__metadata_slot metadata[256];
 } hsc__hlo_parser;

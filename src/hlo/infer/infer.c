@@ -204,13 +204,13 @@ RULE(compare) {
       (type == HSC_COMPARE_UNSIGNED && (class == HSC_CLASS_UNSIGNED || class == HSC_CLASS_PRED));
   if (!fits)
     return hsc__infer_error(instr, "type=%s does not fit operands of type %s",
-                            hsc__compare_type_text(type),
+                            hsc__word_or_unknown(HSC__WORDS_COMPARE_TYPE, type),
                             hsc_type_text(hsc__operand_shape(instr, 0)->type));
   if (class == HSC_CLASS_COMPLEX && instr->attr.compare.direction != HSC_EQ &&
       instr->attr.compare.direction != HSC_NE)
-    return hsc__infer_error(instr,
-                            "complex numbers have no order: direction=%s; EQ and NE are allowed",
-                            hsc__direction_text(instr->attr.compare.direction));
+    return hsc__infer_error(
+        instr, "complex numbers have no order: direction=%s; EQ and NE are allowed",
+        hsc__word_or_unknown(HSC__WORDS_DIRECTION, instr->attr.compare.direction));
   *out_shape = hsc_shape_with_type(merged_shape(arena, instr), HSC_TYPE_PRED);
   return NULL;
 }

@@ -99,7 +99,7 @@ RULE(fft) {
   const hsc_shape *x = hsc__operand_shape(instr, 0);
   hsc_dims length = instr->attr.fft.length;
   hsc_fft_type type = instr->attr.fft.type;
-  const char *name = hsc__fft_type_text(type);
+  const char *name = hsc__word_or_unknown(HSC__WORDS_FFT_TYPE, (int)type);
   if (length.count < 1 || length.count > 3 || x->rank < length.count)
     return hsc__infer_error(instr, "%s of %d dimensions of %s: 1 to 3 of the operand's are allowed",
                             name, length.count, hsc__shape_text(arena, x));

@@ -1,16 +1,27 @@
-// attr_text.h - names of attribute enumerators as XLA prints them; readers and writers of formats
-// share them with the printer. The texts are static. Values out of range give "unknown" unless said
-// otherwise.
+// attr_text.h - the words that HLO text has for numbers in attributes; the printer, the readers and
+// the writers of formats share them.
 #pragma once
 
 #include "hlo/ir/hlo.h"
 
-const char *hsc__direction_text(hsc_direction direction);          // "EQ"
-const char *hsc__compare_type_text(hsc_compare_type type);         // "FLOAT", "" for the default
-const char *hsc__fusion_kind_text(hsc_fusion_kind kind);           // "kLoop"
-const char *hsc__fft_type_text(hsc_fft_type type);                 // "IRFFT"
-const char *hsc__rng_algorithm_text(hsc_rng_algorithm algorithm);  // "rng_three_fry"
-const char *hsc__rng_distribution_text(hsc_rng_distribution distribution);  // "rng_uniform"
-const char *hsc__transpose_text(hsc_transpose transpose);                   // "NO_TRANSPOSE"
-// "dot_bf16_bf16_f32"; NULL when unknown
-const char *hsc__dot_algorithm_text(int algorithm);
+typedef enum hsc__words {
+  HSC__WORDS_DIRECTION,         // hsc_direction
+  HSC__WORDS_COMPARE_TYPE,      // hsc_compare_type; "" for the default
+  HSC__WORDS_FUSION_KIND,       // hsc_fusion_kind
+  HSC__WORDS_FFT_TYPE,          // hsc_fft_type
+  HSC__WORDS_RNG_ALGORITHM,     // hsc_rng_algorithm
+  HSC__WORDS_RNG_DISTRIBUTION,  // hsc_rng_distribution
+  HSC__WORDS_TRANSPOSE,         // hsc_transpose
+  HSC__WORDS_ALGORITHM,         // PrecisionConfig.Algorithm of xla_data.proto
+  HSC__WORDS_PRECISION,         // PrecisionConfig.Precision
+  HSC__WORDS_API_VERSION,       // CustomCallApiVersion of hlo.proto
+} hsc__words;
+
+// The word for a number, static; NULL when the list has no such number.
+const char *hsc__word(hsc__words list, int number);
+// The same, "unknown" in place of NULL: for messages and printing.
+const char *hsc__word_or_unknown(hsc__words list, int number);
+// The number of a word, -1 when the list does not have it.
+int hsc__word_number(hsc__words list, hsc_view word);
+// What the words of a list are, for messages: "comparison direction".
+const char *hsc__words_what(hsc__words list);

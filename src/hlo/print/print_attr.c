@@ -1,11 +1,13 @@
-// print_attr.c - the attributes of an instruction, in XLA's order: those of the op, called
-// computations, then what any op may have.
+// print_attr.c - the attributes of an instruction, in XLA's order: those of the op by the rows of
+// hlo_attrs.def, called computations, then what any op may have. Custom calls and their like write
+// theirs between raw pieces and have a function of their own.
 //
 // Raw pieces of extra_attributes go where XLA prints their like: what describes a convolution
 // before a custom call's target, fields that any op may have (statistics, origin) after the control
 // predecessors, the others between the op's own attributes and its called computations.
 #include <stdlib.h>
 
+#include "hlo/print/hlo_attrs.h"
 #include "hlo/print/print_internal.h"
 
 typedef enum piece_place { PLACE_FIRST, PLACE_OWN, PLACE_AFTER_CALLS, PLACE_LAST } piece_place;
@@ -164,12 +166,12 @@ static void put_field(hsc_bytes *out, const hsc_window_dim *d, window_field fiel
   }
 }
 
-static void put_window(hsc_bytes *out, hsc_window window) {
+static void put_window(hsc_bytes *out, const char *key, hsc_window window) {
   static const char *const names[] = {
       "size=", " stride=", " pad=", " lhs_dilate=", " rhs_dilate=", " rhs_reversal="};
   if (window.rank == 0)
     return;
-  PUT(out, ", window={");
+  put_text(out, key, "{");
   for (window_field field = FIELD_SIZE; field <= FIELD_REVERSAL; field++) {
     bool all_default = true;
     for (int i = 0; i < window.rank; i++)
@@ -207,60 +209,39 @@ static void put_labels(hsc_bytes *out,
   }
 }
 
-static void put_precision(hsc_bytes *out, hsc_dims precision) {
-  static const char *const names[] = {"default", "high", "highest", "packed_nibble"};
+static void put_precision(hsc_bytes *out, const char *key, hsc_dims precision) {
   bool any = false;
   for (int i = 0; i < precision.count; i++)
     any = any || precision.v[i] != 0;
   if (!any)
     return;
-  PUT(out, ", operand_precision={");
+  put_text(out, key, "{");
   for (int i = 0; i < precision.count; i++) {
+    const char *word = hsc__word(HSC__WORDS_PRECISION, (int)precision.v[i]);
     if (i > 0)
       hsc_bytes_append_char(out, ',');
-    hsc_bytes_append_text(
-        out, (uint64_t)precision.v[i] < HSC_COUNT_OF(names) ? names[precision.v[i]] : "default");
+    hsc_bytes_append_text(out, word ? word : "default");
   }
   hsc_bytes_append_char(out, '}');
 }
 
-static void put_conv(hsc_bytes *out, const hsc_attr *attr) {
-  const hsc_conv_dims *d = &attr->conv.dims;
-  put_window(out, attr->conv.window);
-  PUT(out, ", dim_labels=");
+static void put_dim_labels(hsc_bytes *out, const char *key, const hsc_conv_dims *d) {
+  put_text(out, key, "");
   put_labels(out, 'b', d->input_batch, 'f', d->input_feature, d->input_spatial, d->spatial_rank);
   hsc_bytes_append_char(out, '_');
   put_labels(out, 'i', d->kernel_input, 'o', d->kernel_output, d->kernel_spatial, d->spatial_rank);
   PUT(out, "->");
   put_labels(out, 'b', d->output_batch, 'f', d->output_feature, d->output_spatial, d->spatial_rank);
-  if (attr->conv.feature_groups != 1)
-    put_int(out, "feature_group_count", attr->conv.feature_groups);
-  if (attr->conv.batch_groups != 1)
-    put_int(out, "batch_group_count", attr->conv.batch_groups);
-  put_precision(out, attr->conv.precision);
 }
 
-// ---- the other members of hsc_attr --------------------------------------------------------------
+// ---- the other values ---------------------------------------------------------------------------
 
-static void put_dot(hsc_bytes *out, const hsc_dot_dims *d) {
-  if (d->lhs_batch.count > 0)
-    put_dims(out, "lhs_batch_dims", d->lhs_batch);
-  put_dims(out, "lhs_contracting_dims", d->lhs_contracting);
-  if (d->rhs_batch.count > 0)
-    put_dims(out, "rhs_batch_dims", d->rhs_batch);
-  put_dims(out, "rhs_contracting_dims", d->rhs_contracting);
-  if (d->sparsity)
-    put_text(out, "sparsity", d->sparsity);
-  put_precision(out, d->precision);
-  if (d->algorithm != 0 && hsc__dot_algorithm_text(d->algorithm))
-    put_text(out, "algorithm", hsc__dot_algorithm_text(d->algorithm));
-}
-
-static void put_slice(hsc_bytes *out, hsc_dims start, hsc_dims limit, hsc_dims stride) {
+static void put_slice(
+    hsc_bytes *out, const char *key, hsc_dims start, hsc_dims limit, hsc_dims stride) {
   bool strided = false;
   for (int i = 0; i < stride.count; i++)
     strided = strided || stride.v[i] != 1;
-  PUT(out, ", slice={");
+  put_text(out, key, "{");
   for (int i = 0; i < start.count; i++) {
     if (i > 0)
       PUT(out, ", ");
@@ -277,11 +258,11 @@ static void put_slice(hsc_bytes *out, hsc_dims start, hsc_dims limit, hsc_dims s
   hsc_bytes_append_char(out, '}');
 }
 
-static void put_pad(hsc_bytes *out, int rank, const hsc_pad_dim *dims) {
+static void put_padding(hsc_bytes *out, const char *key, int rank, const hsc_pad_dim *dims) {
   bool interior = false;
   for (int i = 0; i < rank; i++)
     interior = interior || dims[i].interior != 0;
-  PUT(out, ", padding=");
+  put_text(out, key, "");
   for (int i = 0; i < rank; i++) {
     if (i > 0)
       hsc_bytes_append_char(out, 'x');
@@ -295,52 +276,131 @@ static void put_pad(hsc_bytes *out, int rank, const hsc_pad_dim *dims) {
   }
 }
 
-static void put_gather(hsc_bytes *out, const hsc_gather_dims *g) {
-  put_dims(out, "offset_dims", g->offset_dims);
-  put_dims(out, "collapsed_slice_dims", g->collapsed_slice_dims);
-  put_dims(out, "start_index_map", g->start_index_map);
-  if (g->operand_batching_dims.count > 0)
-    put_dims(out, "operand_batching_dims", g->operand_batching_dims);
-  if (g->start_indices_batching_dims.count > 0)
-    put_dims(out, "start_indices_batching_dims", g->start_indices_batching_dims);
-  put_int(out, "index_vector_dim", g->index_vector_dim);
-  put_dims(out, "slice_sizes", g->slice_sizes);
-  put_true(out, "indices_are_sorted", g->indices_are_sorted);
+// What a comparison of such operands means when no type is given.
+static hsc_compare_type implied_type(const hsc_instr *instr) {
+  if (instr->operand_count == 0)
+    return HSC_COMPARE_FLOAT;
+  switch (hsc_type_class_of(instr->operands[0]->shape.type)) {
+    case HSC_CLASS_SIGNED:
+      return HSC_COMPARE_SIGNED;
+    case HSC_CLASS_UNSIGNED:
+    case HSC_CLASS_PRED:
+      return HSC_COMPARE_UNSIGNED;
+    default:
+      return HSC_COMPARE_FLOAT;
+  }
 }
 
-static void put_scatter(hsc_bytes *out, const hsc_gather_dims *g) {
-  put_dims(out, "update_window_dims", g->offset_dims);
-  put_dims(out, "inserted_window_dims", g->collapsed_slice_dims);
-  put_dims(out, "scatter_dims_to_operand_dims", g->start_index_map);
-  if (g->operand_batching_dims.count > 0)
-    put_dims(out, "input_batching_dims", g->operand_batching_dims);
-  if (g->start_indices_batching_dims.count > 0)
-    put_dims(out, "scatter_indices_batching_dims", g->start_indices_batching_dims);
-  put_int(out, "index_vector_dim", g->index_vector_dim);
-  put_true(out, "indices_are_sorted", g->indices_are_sorted);
-  put_true(out, "unique_indices", g->unique);
+// A word for a number. Left out where it says nothing: a comparison's type that the operands' type
+// means anyway, an algorithm that is not set.
+static void put_word(hsc_bytes *out,
+                     const hsc_instr *instr,
+                     const hsc__attr_row *row,
+                     const void *place) {
+  hsc__words list;
+  int number;
+  memcpy(&number, place, sizeof number);
+  if (!hsc__value_words((hsc__value_kind)row->kind, &list))
+    return;
+  if (list == HSC__WORDS_COMPARE_TYPE &&
+      (number == HSC_COMPARE_DEFAULT || number == (int)implied_type(instr)))
+    return;
+  if (list == HSC__WORDS_ALGORITHM && (number == 0 || !hsc__word(list, number)))
+    return;
+  put_text(out, row->text, hsc__word_or_unknown(list, number));
 }
 
-// The type is printed where it is not what the operands' type means anyway.
-static void put_compare(const hsc_instr *instr, hsc_bytes *out) {
-  hsc_compare_type type = instr->attr.compare.type;
-  hsc_compare_type implied = HSC_COMPARE_FLOAT;
-  if (instr->operand_count > 0)
-    switch (hsc_type_class_of(instr->operands[0]->shape.type)) {
-      case HSC_CLASS_SIGNED:
-        implied = HSC_COMPARE_SIGNED;
-        break;
-      case HSC_CLASS_UNSIGNED:
-      case HSC_CLASS_PRED:
-        implied = HSC_COMPARE_UNSIGNED;
-        break;
-      default:
-        break;
-    }
-  put_text(out, "direction", hsc__direction_text(instr->attr.compare.direction));
-  if (type != HSC_COMPARE_DEFAULT && type != implied)
-    put_text(out, "type", hsc__compare_type_text(type));
+// As XLA, unless digits would be lost.
+static void put_float(hsc_bytes *out, const char *key, float value) {
+  char number[40];
+  snprintf(number, sizeof number, "%g", (double)value);
+  if (strtof(number, NULL) != value)
+    snprintf(number, sizeof number, "%.9g", (double)value);
+  put_text(out, key, number);
 }
+
+// A number that is its default is left out where it may be.
+static void put_number(hsc_bytes *out, const hsc__attr_row *row, int64_t value, int64_t normal) {
+  if (row->need != HSC__NEED_OPTIONAL || value != normal)
+    put_int(out, row->text, value);
+}
+
+static void put_bool(hsc_bytes *out, const hsc__attr_row *row, bool value) {
+  if (row->need != HSC__NEED_OPTIONAL || value)
+    put_text(out, row->text, value ? "true" : "false");
+}
+
+static bool permutes(const hsc_instr *instr) {
+  return instr->op == HSC_OP_COLLECTIVE_PERMUTE || instr->op == HSC_OP_COLLECTIVE_PERMUTE_START;
+}
+
+static void put_value(hsc_bytes *out, const hsc_instr *instr, const hsc__attr_row *row) {
+  const hsc_attr *attr = &instr->attr;
+  const void *place = (const char *)attr + row->place;
+  const hsc_dims *dims = place;
+  const char *text = NULL;
+  switch ((hsc__value_kind)row->kind) {
+    case HSC__VALUE_INT64:
+      put_number(out, row, *(const int64_t *)place, 0);
+      break;
+    case HSC__VALUE_INT64_OF_1:
+      put_number(out, row, *(const int64_t *)place, 1);
+      break;
+    case HSC__VALUE_INT32:
+      put_number(out, row, *(const int32_t *)place, 0);
+      break;
+    case HSC__VALUE_BOOL:
+      put_bool(out, row, *(const bool *)place);
+      break;
+    case HSC__VALUE_FLOAT:
+      put_float(out, row->text, *(const float *)place);
+      break;
+    case HSC__VALUE_DIMS:
+      if (row->need != HSC__NEED_OPTIONAL || dims->count > 0)
+        put_dims(out, row->text, *dims);
+      break;
+    case HSC__VALUE_DIM:
+      put_int(out, row->text, dims->count > 0 ? dims->v[0] : 0);
+      break;
+    case HSC__VALUE_RAW:
+      text = *(const char *const *)place;
+      if (text)
+        put_text(out, row->text, text);
+      break;
+    case HSC__VALUE_GROUPS:
+    case HSC__VALUE_PAIRS:
+      text = *(const char *const *)place;
+      if (permutes(instr) == (row->kind == HSC__VALUE_PAIRS))
+        put_text(out, row->text, text ? text : "{}");
+      break;
+    case HSC__VALUE_SLICE:
+      put_slice(out, row->text, attr->slice.start, attr->slice.limit, attr->slice.stride);
+      break;
+    case HSC__VALUE_PADDING:
+      put_padding(out, row->text, attr->pad.rank, attr->pad.dims);
+      break;
+    case HSC__VALUE_WINDOW:
+      put_window(out, row->text, *(const hsc_window *)place);
+      break;
+    case HSC__VALUE_DIM_LABELS:
+      put_dim_labels(out, row->text, place);
+      break;
+    case HSC__VALUE_PRECISION:
+      put_precision(out, row->text, *dims);
+      break;
+    case HSC__VALUE_CALLED:  // follow the op's own
+    case HSC__VALUE_KEEP:    // pieces
+    case HSC__VALUE_TEXT:    // of custom calls
+    case HSC__VALUE_SHAPES:
+    case HSC__VALUE_LITERAL:
+      break;
+    default:
+      put_word(out, instr, row, place);
+      break;
+  }
+}
+
+// ---- custom calls -------------------------------------------------------------------------------
 
 // Each array with its shape before it.
 static void put_shaped_literal(const hsc_literal *literal,
@@ -362,9 +422,6 @@ static void put_shaped_literal(const hsc_literal *literal,
 }
 
 static void put_custom(const hsc_instr *instr, const hsc_print_options *options, hsc_bytes *out) {
-  static const char *const versions[] = {NULL, NULL, "API_VERSION_STATUS_RETURNING",
-                                         "API_VERSION_STATUS_RETURNING_UNIFIED",
-                                         "API_VERSION_TYPED_FFI"};
   const hsc_attr *a = &instr->attr;
   switch (instr->op) {
     case HSC_OP_INFEED:
@@ -412,120 +469,19 @@ static void put_custom(const hsc_instr *instr, const hsc_print_options *options,
   if (a->custom.aliasing)
     put_text(out, "output_to_operand_aliasing", a->custom.aliasing);
   put_pieces(instr, PLACE_OWN, out);
-  if (a->custom.api_version > 1 && a->custom.api_version < (int)HSC_COUNT_OF(versions))
-    put_text(out, "api_version", versions[a->custom.api_version]);
-}
-
-static void put_collective(const hsc_instr *instr, hsc_bytes *out) {
-  const hsc_attr *a = &instr->attr;
-  bool permutes =
-      instr->op == HSC_OP_COLLECTIVE_PERMUTE || instr->op == HSC_OP_COLLECTIVE_PERMUTE_START;
-  if (a->collective.channel_id != 0)
-    put_int(out, "channel_id", a->collective.channel_id);
-  if (permutes)
-    put_text(out, "source_target_pairs", a->collective.pairs ? a->collective.pairs : "{}");
-  else
-    put_text(out, "replica_groups",
-             a->collective.replica_groups ? a->collective.replica_groups : "{}");
-  put_true(out, "constrain_layout", a->collective.constrain_layout);
-  if (a->collective.dims.count > 0)
-    put_dims(out, "dimensions", a->collective.dims);
-  put_true(out, "use_global_device_ids", a->collective.use_global_device_ids);
+  // the original one is what no version means
+  const char *version = hsc__word(HSC__WORDS_API_VERSION, a->custom.api_version);
+  if (a->custom.api_version > 1 && version)
+    put_text(out, "api_version", version);
 }
 
 static void put_own(const hsc_instr *instr, const hsc_print_options *options, hsc_bytes *out) {
-  const hsc_attr *a = &instr->attr;
-  switch (hsc__op_attr_kind(instr->op)) {
-    case HSC__ATTR_none:
-    case HSC__ATTR_literal:
-      break;
-    case HSC__ATTR_dims:
-      if (instr->op == HSC_OP_IOTA)
-        put_int(out, "iota_dimension", a->dims.dims.count > 0 ? a->dims.dims.v[0] : 0);
-      else
-        put_dims(out, "dimensions", a->dims.dims);
-      put_true(out, "is_stable", a->dims.is_stable);
-      put_true(out, "is_reverse", a->dims.is_reverse);
-      break;
-    case HSC__ATTR_index:
-      if (instr->op == HSC_OP_GET_TUPLE_ELEMENT)
-        put_int(out, "index", a->index.value);
-      else if (instr->op == HSC_OP_RNG_GET_AND_UPDATE_STATE)
-        put_int(out, "delta", a->index.value);
-      break;
-    case HSC__ATTR_compare:
-      put_compare(instr, out);
-      break;
-    case HSC__ATTR_slice:
-      put_slice(out, a->slice.start, a->slice.limit, a->slice.stride);
-      break;
-    case HSC__ATTR_slice_sizes:
-      put_dims(out, "dynamic_slice_sizes", a->slice_sizes.sizes);
-      break;
-    case HSC__ATTR_pad:
-      put_pad(out, a->pad.rank, a->pad.dims);
-      break;
-    case HSC__ATTR_window:
-      put_window(out, a->window.window);
-      break;
-    case HSC__ATTR_conv:
-      put_conv(out, a);
-      break;
-    case HSC__ATTR_dot:
-      put_dot(out, &a->dot);
-      break;
-    case HSC__ATTR_gather:
-      put_gather(out, &a->gather);
-      break;
-    case HSC__ATTR_scatter:
-      put_scatter(out, &a->scatter);
-      break;
-    case HSC__ATTR_fft:
-      put_text(out, "fft_type", hsc__fft_type_text(a->fft.type));
-      put_dims(out, "fft_length", a->fft.length);
-      break;
-    case HSC__ATTR_batch_norm: {
-      char number[40];
-      // as XLA, unless digits would be lost
-      snprintf(number, sizeof number, "%g", (double)a->batch_norm.epsilon);
-      if (strtof(number, NULL) != a->batch_norm.epsilon)
-        snprintf(number, sizeof number, "%.9g", (double)a->batch_norm.epsilon);
-      put_text(out, "epsilon", number);
-      put_int(out, "feature_index", a->batch_norm.feature_index);
-      break;
-    }
-    case HSC__ATTR_cholesky:
-      put_true(out, "lower", a->cholesky.lower);
-      break;
-    case HSC__ATTR_triangular:
-      put_true(out, "left_side", a->triangular.left_side);
-      put_true(out, "lower", a->triangular.lower);
-      put_true(out, "unit_diagonal", a->triangular.unit_diagonal);
-      put_text(out, "transpose_a", hsc__transpose_text(a->triangular.transpose_a));
-      break;
-    case HSC__ATTR_rng:
-      if (instr->op == HSC_OP_RNG)
-        put_text(out, "distribution", hsc__rng_distribution_text(a->rng.distribution));
-      else
-        put_text(out, "algorithm", hsc__rng_algorithm_text(a->rng.algorithm));
-      break;
-    case HSC__ATTR_precision:
-      put_int(out, "exponent_bits", a->precision.exponent_bits);
-      put_int(out, "mantissa_bits", a->precision.mantissa_bits);
-      break;
-    case HSC__ATTR_fusion:
-      put_text(out, "kind", hsc__fusion_kind_text(a->fusion.kind));
-      break;
-    case HSC__ATTR_topk:
-      put_int(out, "k", a->topk.k);
-      put_text(out, "largest", a->topk.largest ? "true" : "false");
-      break;
-    case HSC__ATTR_custom:
-      put_custom(instr, options, out);
-      break;
-    case HSC__ATTR_collective:
-      put_collective(instr, out);
-      break;
+  if (hsc__op_attr_kind(instr->op) == HSC__ATTR_custom) {
+    put_custom(instr, options, out);
+  } else {
+    const hsc__attr_list *list = hsc__attr_list_of(instr->op);
+    for (int i = 0; i < list->count; i++)
+      put_value(out, instr, hsc__attr_row_at(list->rows[i]));
   }
   bool placed = instr->op == HSC_OP_CUSTOM_CALL || instr->op == HSC_OP_OUTFEED;
   if (!placed)
