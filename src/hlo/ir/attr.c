@@ -1,8 +1,9 @@
 // attr.c - attributes: deep copy, equality and hash, by the rows of attrs.def.
 //
-// Each kind of field has one row in field_kinds: how it is copied into an arena, when two are equal,
-// and what it adds to a hash. Numbers are plain: a struct copy has copied them already, and the
-// small ones that follow each other share one word of the hash, so that a flag costs no round of it.
+// Each kind of field has one row in field_kinds: how it is copied into an arena, when two are
+// equal, and what it adds to a hash. Numbers are plain: a struct copy has copied them already, and
+// the small ones that follow each other share one word of the hash, so that a flag costs no round
+// of it.
 #include "hlo/ir/hlo_internal.h"
 
 hsc_dims hsc_dims_copy(hsc_arena *arena, int count, const int64_t *v) {
