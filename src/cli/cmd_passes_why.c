@@ -35,6 +35,11 @@ static void print_pair(hsc_cli *cli, json_t *pair) {
   hsc_bytes tried = {0};
   json_t *row;
   size_t i;
+  json_array_foreach (json_object_get(pair, "decided"), i, row) {
+    const char *pass = text_at(row, "pass", NULL);
+    hsc_cli_print(cli, "  decided%s%s: %s\n", *pass ? " by " : "", pass,
+                  text_at(row, "text", NULL));
+  }
   json_array_foreach (json_object_get(pair, "tried"), i, row)
     hsc_bytes_printf(&tried, "%s%s in %s: %s", i ? "; " : "", text_at(row, "change", NULL),
                      text_at(row, "place", NULL), text_at(row, "outcome", NULL));
@@ -52,6 +57,10 @@ static hsc_status *print_result(hsc_cli *cli, json_t *result) {
                     "%s: %lld pairs are not fused; of the %lld looked into, the dearest first, "
                     "%lld have a cause that the whole program confirms\n\n",
                     text_at(result, "device", NULL), unfused, examined, explained);
+  json_t *decided = json_object_get(result, "decided");
+  if (json_is_integer(decided))
+    hsc_cli_paragraph(cli, "Its passes recorded why they left %lld of the %lld pairs apart.\n\n",
+                      (long long)json_integer_value(decided), unfused);
   json_array_foreach (json_object_get(result, "pairs"), i, pair)
     print_pair(cli, pair);
   return NULL;

@@ -41,6 +41,8 @@ static hsc_status *key_text(PJRT_Client *client,
                    cpu->backend_optimization_level, (long long)cpu->pass_fuel);
   if (cpu->memory_limit_bytes > 0)
     hsc_bytes_printf(out, "hloscope_memory_limit_bytes %lld\n", (long long)cpu->memory_limit_bytes);
+  if (cpu->record_fusion)
+    hsc_bytes_printf(out, "hloscope_record_fusion\n");
   if (cpu->strict_dot_conv_math)
     hsc_bytes_printf(out, "xla_cpu_strict_dot_conv_math\n");
   if (cpu->autotune_level > 0)

@@ -59,6 +59,8 @@ static const struct {
      offsetof(hsc_cpu_compile_options, autotune_cache_dir), 0, 0},
     {"hloscope_autotune_faults", 0, OPTION_BOOL, offsetof(hsc_cpu_compile_options, autotune_faults),
      0, 0},
+    {"hloscope_record_fusion", 0, OPTION_BOOL, offsetof(hsc_cpu_compile_options, record_fusion), 0,
+     0},
     {"hloscope_memory_limit_bytes", 0, OPTION_INT,
      offsetof(hsc_cpu_compile_options, memory_limit_bytes), 0, INT64_MAX},
     {"hloscope_pass_fuel", 0, OPTION_INT, offsetof(hsc_cpu_compile_options, pass_fuel), -1,

@@ -2,6 +2,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "hlo/ir/not_fused.h"
 #include "views/profile_internal.h"
 
 static double ns(int64_t ps) {
@@ -53,6 +54,7 @@ static double member_weight(const hsc__op_group *g, const hsc_instr *instr) {
 
 static void member_rows(hsc__profile_view *cx,
                         const hsc__op_group *g,
+                        bool tells,
                         const char *module_text,
                         double all) {
   const hsc_instr *fusion = hsc__profile_instr(cx->profile, &g->op);
@@ -80,14 +82,40 @@ static void member_rows(hsc__profile_view *cx,
       hsc_table_missing(cx->table);
     hsc_table_text(cx->table, instr->metadata ? instr->metadata->op_name : NULL);
     hsc_table_missing(cx->table);
+    if (tells)
+      hsc_table_missing(cx->table);
     hsc_table_text(cx->table, "estimate");
   }
+}
+
+// Why the kernel does not take in those that it reads, where the compiler recorded that:
+// "exp.3: other_readers small; dot.1: reader_op". NULL = it is not recorded.
+static const char *not_fused_text(hsc__profile_view *cx, const hsc_profile_op *op) {
+  const hsc_instr *reader = hsc__profile_instr(cx->profile, op);
+  hsc_not_fused reasons[HSC_NOT_FUSED_COUNT];
+  hsc_bytes text = {0};
+  for (int i = 0; reader && i < reader->operand_count; i++) {
+    int count = hsc_not_fused_read(reader, i, reasons, HSC_NOT_FUSED_COUNT);
+    for (int r = 0; r < count; r++)
+      if (r)
+        hsc_bytes_printf(&text, " %s", hsc_not_fused_text(reasons[r]));
+      else
+        hsc_bytes_printf(&text, "%s%s: %s", text.size ? "; " : "",
+                         hsc_instr_computed(reader->operands[i])->name,
+                         hsc_not_fused_text(reasons[r]));
+  }
+  const char *kept = text.size ? hsc_arena_strdup(cx->arena, hsc_bytes_text(&text)) : NULL;
+  hsc_bytes_deinit(&text);
+  return kept;
 }
 
 hsc_status *hsc__profile_view_hlo_operators(hsc__profile_view *cx) {
   hsc__op_group *groups = NULL;
   size_t count = 0;
   HSC_TRY(hsc__profile_groups(cx, &groups, &count));
+  bool tells = false;
+  for (size_t i = 0; i < count && !tells; i++)
+    tells = not_fused_text(cx, &groups[i].op) != NULL;
   bool open = cx->options->open_fusions;
   hsc_table_column(cx->table, "name", "");
   if (open)
@@ -109,6 +137,8 @@ hsc_status *hsc__profile_view_hlo_operators(hsc__profile_view *cx) {
   hsc_table_column(cx->table, "of_roofline", "fraction");
   hsc_table_column(cx->table, "op_name", "");
   hsc_table_column(cx->table, "source", "");
+  if (tells)
+    hsc_table_column(cx->table, "not_fused", "");
   if (open)
     hsc_table_column(cx->table, "kind", "");
   double all = 0;
@@ -156,9 +186,11 @@ hsc_status *hsc__profile_view_hlo_operators(hsc__profile_view *cx) {
     hsc_table_double(cx->table, fraction);
     hsc__table_view(cx->table, op->op_name);
     hsc__table_view(cx->table, op->source);
+    if (tells)
+      hsc_table_text(cx->table, not_fused_text(cx, op));
     if (open) {
       hsc_table_text(cx->table, "measured");
-      member_rows(cx, g, module_text, all);
+      member_rows(cx, g, tells, module_text, all);
     }
   }
   if (!count)
@@ -173,6 +205,10 @@ hsc_status *hsc__profile_view_hlo_operators(hsc__profile_view *cx) {
     hsc_table_note(cx->table,
                    "rows of kind estimate: the time of a fusion shared out to its members by the "
                    "cost model, not measured");
+  if (tells)
+    hsc_table_note(cx->table,
+                   "not_fused: kernels that an operator reads and was not fused with, and the "
+                   "passes' reasons; hloscope passes why says them in words");
   if (cx->profile->peak_source)
     hsc_table_note(cx->table, "peaks of the roofline: %s", cx->profile->peak_source);
   return NULL;

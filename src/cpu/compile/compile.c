@@ -128,6 +128,7 @@ static hsc_status *run_passes_with(hsc_module *module,
                                    .dump_to = options->dump_to,
                                    .dump_pass_re = options->dump_hlo_pass_re,
                                    .dump_module_metadata = options->dump_module_metadata,
+                                   .record_fusion = options->record_fusion,
                                    .fuel = options->pass_fuel,
                                    .memory_limit_bytes = options->memory_limit_bytes,
                                    .target = target};

@@ -52,6 +52,8 @@ static hsc_status *read_flag(char *flag, hsc_cpu_compile_options *options) {
     options->dump_hlo_pass_re = value;
   else if (!strcmp(flag, "xla_dump_module_metadata"))
     return read_bool(flag, value, &options->dump_module_metadata);
+  else if (!strcmp(flag, "hloscope_record_fusion"))
+    return read_bool(flag, value, &options->record_fusion);
   else if (!strcmp(flag, "xla_backend_optimization_level")) {
     HSC_TRY(read_int(flag, value, 0, 3, &number));
     options->backend_optimization_level = (int)number;

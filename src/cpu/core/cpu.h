@@ -41,6 +41,8 @@ typedef struct hsc_cpu_compile_options {
   // POSIX extended regex; NULL = only before and after optimisations
   const char *dump_hlo_pass_re;
   bool dump_module_metadata;
+  // hloscope_record_fusion: kernels carry why they were not fused with those that they read
+  bool record_fusion;
   int backend_optimization_level;  // 0..3; default 2 (hsc_cpu_compile_options_default)
   int64_t pass_fuel;               // rewrites allowed in all; < 0 = no limit
   // of the program's own values: rematerialization; <= 0 = no limit

@@ -506,6 +506,8 @@ struct hsc_module {
   uint32_t *names_counted;
   // instructions that copies of bodies added, and how many may be added in all (0 = not asked yet)
   int64_t copied_count, copied_limit;
+  // what passes that fuse say no to (passes/manager/fusion_log.c); NULL = it is not recorded
+  struct hsc_fusion_log *fusion_log;
 };
 
 // Before `body` is copied in place of `caller` (inlining, a copy for each caller): calls in calls

@@ -53,8 +53,14 @@ typedef struct asker {
 static json_t *request_of(asker *a, const char *program, const char *optimized) {
   json_t *request =
       json_pack("{s:s, s:s, s:s}", "job", "compile", "program", program, "optimized_to", optimized);
-  if (request && a->o->overrides)
-    json_object_set(request, "overrides", a->o->overrides);
+  json_t *overrides = a->o->overrides ? json_copy(a->o->overrides) : json_object();
+  // ours says what its passes decided
+  if (a->o->device->source == HSC_DEVICE_BUILT_IN)
+    json_object_set_new(overrides, "hloscope_record_fusion", json_true());
+  if (json_object_set_new(request, "overrides", overrides)) {
+    json_decref(request);
+    return NULL;
+  }
   return request;
 }
 
@@ -241,6 +247,20 @@ static const char *cause_text(asker *a, const why_pair *pair, const why_answer *
   return kept;
 }
 
+// What the compiler's own passes decided about the pair, in their order; null where it does not
+// tell.
+static json_t *decided_json(const asker *a, const why_pair *pair) {
+  const why_decision *decided = hsc__why_decided(&a->compiled, pair);
+  json_t *out = decided ? json_array() : json_null();
+  for (int i = 0; decided && i < decided->count; i++) {
+    hsc_not_fused reason = decided->reasons[i];
+    json_array_append_new(out,
+                          json_pack("{s:s, s:s, s:s}", "pass", hsc_not_fused_pass(reason), "reason",
+                                    hsc_not_fused_text(reason), "text", hsc_not_fused_doc(reason)));
+  }
+  return out;
+}
+
 static json_t *pair_json(asker *a, const why_pair *pair, const why_answer *answer) {
   json_t *out =
       json_pack("{s:o, s:o, s:[s,s], s:f, s:I}", "producer", operation_json(why_producer(pair)),
@@ -252,6 +272,7 @@ static json_t *pair_json(asker *a, const why_pair *pair, const why_answer *answe
   json_object_set_new(out, "text", found ? json_string(cause_text(a, pair, answer)) : json_null());
   json_object_set_new(out, "confirmed", json_boolean(answer->confirmed));
   json_object_set_new(out, "remedy", *remedy ? json_string(remedy) : json_null());
+  json_object_set_new(out, "decided", decided_json(a, pair));
   json_object_set_new(out, "tried", json_incref(a->tried));
   return out;
 }
@@ -318,6 +339,7 @@ static hsc_status *examine(asker *a, const why_pair *pairs, size_t count, json_t
   json_t *rows = json_array();
   json_int_t examined = 0;
   json_int_t explained = 0;
+  json_int_t decided = 0;
   hsc_status *status = NULL;
   json_object_set_new(result, "pairs", rows);
   for (size_t i = 0; i < count && !status && !out_of_time(a); i++) {
@@ -338,7 +360,13 @@ static hsc_status *examine(asker *a, const why_pair *pairs, size_t count, json_t
     }
     json_decref(a->tried);
   }
+  for (size_t i = 0; i < count; i++) {
+    const why_decision *said = hsc__why_decided(&a->compiled, &pairs[i]);
+    decided += said && said->reasons[0] != HSC_NOT_FUSED_NOT_ASKED;
+  }
+  bool tells = o->device->source == HSC_DEVICE_BUILT_IN;
   json_object_set_new(result, "unfused", json_integer((json_int_t)count));
+  json_object_set_new(result, "decided", tells ? json_integer(decided) : json_null());
   json_object_set_new(result, "examined", json_integer(examined));
   json_object_set_new(result, "explained", json_integer(explained));
   json_object_set_new(result, "compiles", json_integer((json_int_t)a->compiles));

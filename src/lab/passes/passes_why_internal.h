@@ -5,6 +5,7 @@
 #pragma once
 
 #include "hlo/ir/hlo.h"
+#include "hlo/ir/not_fused.h"
 #include "lab/passes/passes_why.h"
 
 typedef enum why_change {
@@ -43,7 +44,19 @@ typedef struct why_kernels {
     int *kernels;
     int count, room;
   } *of;  // [mark_count]
+  // [decision_count] what the compiler's own passes said about pairs, where it tells
+  struct why_decision *decisions;
+  int decision_count, decision_room;
 } why_kernels;
+
+enum { WHY_MOST_REASONS = 8 };
+typedef struct why_decision {
+  const char *kernels[2];  // the producer's, the consumer's
+  hsc_not_fused reasons[WHY_MOST_REASONS];
+  int count;
+} why_decision;
+// The passes' own decision about a pair; NULL = none is recorded.
+const why_decision *hsc__why_decided(const why_kernels *kernels, const why_pair *pair);
 // Numbers all operations and makes the numbers their op_name; the count comes back.
 HSC_MUST_USE hsc_status *hsc__why_mark(hsc_module *module, int32_t *out_count);
 int32_t hsc__why_mark_of(const hsc_instr *instr);  // -1 = none

@@ -32,24 +32,6 @@ int32_t hsc__why_mark_of(const hsc_instr *instr) {
 
 // ---- kernels ------------------------------------------------------------------------------------
 
-// What only names or regroups values runs in no kernel.
-static bool is_no_kernel(hsc_op op) {
-  switch (op) {
-    case HSC_OP_PARAMETER:
-    case HSC_OP_CONSTANT:
-    case HSC_OP_TUPLE:
-    case HSC_OP_GET_TUPLE_ELEMENT:
-    case HSC_OP_BITCAST:
-    case HSC_OP_AFTER_ALL:
-    case HSC_OP_OPT_BARRIER:
-    case HSC_OP_PARTITION_ID:
-    case HSC_OP_REPLICA_ID:
-      return true;
-    default:
-      return false;
-  }
-}
-
 static hsc_status *put(why_kernels *k, int32_t mark, int kernel) {
   if (mark < 0 || mark >= k->mark_count)
     return NULL;
@@ -99,13 +81,38 @@ static bool calls_kernels(hsc_op op) {
          op == HSC_OP_ASYNC_START;
 }
 
+// What the compiler's passes said about the kernel and those whose values it reads.
+static hsc_status *add_decisions(why_kernels *k, const hsc_instr *reader) {
+  for (int i = 0; i < reader->operand_count; i++) {
+    why_decision d = {.kernels = {NULL, reader->name}};
+    const hsc_instr *from = hsc_instr_computed(reader->operands[i]);
+    d.count = hsc_not_fused_read(reader, i, d.reasons, WHY_MOST_REASONS);
+    if (!d.count)
+      continue;
+    if (k->decision_count == k->decision_room) {
+      int room = k->decision_room ? 2 * k->decision_room : 64;
+      why_decision *list = HSC_NEW_ARRAY(k->arena, why_decision, room);
+      HSC_TRY(hsc_arena_status(k->arena));
+      if (k->decision_count)
+        memcpy(list, k->decisions, (size_t)k->decision_count * sizeof *list);
+      k->decisions = list;
+      k->decision_room = room;
+    }
+    d.kernels[0] = hsc_arena_strdup(k->arena, from->name);
+    d.kernels[1] = hsc_arena_strdup(k->arena, reader->name);
+    k->decisions[k->decision_count++] = d;
+  }
+  return hsc_arena_status(k->arena);
+}
+
 static hsc_status *read_computation(why_kernels *k, const hsc_computation *computation, int depth) {
   HSC_FOR_EACH_INSTR_IN (computation, instr) {
     if (calls_kernels(instr->op)) {
       for (int c = 0; c < instr->called_count && depth < DEEPEST; c++)
         HSC_TRY(read_computation(k, instr->called[c], depth + 1));
-    } else if (!is_no_kernel(instr->op) && !hsc_instr_is_alias(instr)) {
+    } else if (hsc_op_is_kernel(instr->op) && !hsc_instr_is_alias(instr)) {
       HSC_TRY(add_kernel(k, instr));
+      HSC_TRY(add_decisions(k, instr));
     }
   }
   return NULL;
@@ -126,6 +133,25 @@ static const struct why_places *places(const why_kernels *k, const hsc_instr *in
   static const struct why_places none;
   int32_t mark = hsc__why_mark_of(instr);
   return mark < 0 || mark >= k->mark_count ? &none : &k->of[mark];
+}
+
+// The decision about these two kernels.
+static const why_decision *decided(const why_kernels *k, const char *from, const char *to) {
+  for (int i = 0; i < k->decision_count; i++)
+    if (!strcmp(k->decisions[i].kernels[0], from) && !strcmp(k->decisions[i].kernels[1], to))
+      return &k->decisions[i];
+  return NULL;
+}
+
+const why_decision *hsc__why_decided(const why_kernels *kernels, const why_pair *pair) {
+  // an operation that is computed again for each reader is in several kernels
+  const struct why_places *from = places(kernels, why_producer(pair));
+  const struct why_places *to = places(kernels, why_consumer(pair));
+  const why_decision *found = NULL;
+  for (int i = 0; i < from->count && !found; i++)
+    for (int j = 0; j < to->count && !found; j++)
+      found = decided(kernels, kernels->names[from->kernels[i]], kernels->names[to->kernels[j]]);
+  return found;
 }
 
 bool hsc__why_is_there(const why_kernels *kernels, const hsc_instr *instr) {
@@ -153,7 +179,7 @@ typedef struct pair_finder {
 
 // Neither computes: control flow, and what stands for values.
 static bool is_no_operation(const hsc_instr *instr) {
-  return is_no_kernel(instr->op) || calls_kernels(instr->op) || instr->op == HSC_OP_IOTA ||
+  return !hsc_op_is_kernel(instr->op) || instr->op == HSC_OP_IOTA ||
          hsc_instr_is_scalar_constant(instr, &(double){0});
 }
 

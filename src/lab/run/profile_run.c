@@ -12,7 +12,7 @@
 
 enum { STEPS_LEAST = 3, STEPS_MOST = 1000 };
 
-static json_t *request_of(const hsc_profile_run_options *o) {
+static json_t *request_of(const hsc_profile_run_options *o, const hsc_device_spec *device) {
   json_t *request = json_pack("{s:s, s:s, s:I}", "job", "run", "program", o->program, "seed",
                               (json_int_t)o->seed);
   json_t *transforms = json_array();
@@ -22,8 +22,14 @@ static json_t *request_of(const hsc_profile_run_options *o) {
   json_object_set_new(request, "fetch", json_false());
   if (o->data)
     json_object_set(request, "data", o->data);
-  if (o->overrides)
-    json_object_set(request, "overrides", o->overrides);
+  json_t *overrides = o->overrides ? json_copy(o->overrides) : json_object();
+  // ours tells of each kernel why it stands apart from those that it reads
+  if (device->source == HSC_DEVICE_BUILT_IN)
+    json_object_set_new(overrides, "hloscope_record_fusion", json_true());
+  if (json_object_set_new(request, "overrides", overrides)) {
+    json_decref(request);
+    return NULL;
+  }
   return request;
 }
 
@@ -54,10 +60,11 @@ static double once_ns(json_t *body) {
 
 // Warm blocks without the profiler: how much steps differ, and so how many to record.
 static hsc_status *pilot(const hsc_profile_run_options *o,
+                         const hsc_device_spec *device,
                          hsc_lab_worker *worker,
                          hsc_run_series *series) {
   hsc_sampling *sampling = &series->sampling;
-  json_t *request = request_of(o);
+  json_t *request = request_of(o, device);
   hsc_status *status = request ? NULL : hsc_status_out_of_memory();
   while (!status && !sampling->has_pilot && !sampling->no_pilot && !sampling->ended) {
     hsc_answer answer = {0};
@@ -108,7 +115,7 @@ hsc_status *hsc_profile_program(const hsc_profile_run_options *o, hsc_profile_ru
           .device = &spec, .executable = o->executable, .no_disk_cache = true},
       &worker));
   // Warm-up: compiled, inputs there, caches and threads awake.
-  json_t *request = request_of(o);
+  json_t *request = request_of(o, &spec);
   json_object_set_new(request, "series", json_integer(2));
   HSC_GOTO(call(worker, request, o->limit_ns, &warm));
   size_t n = 0;
@@ -125,11 +132,11 @@ hsc_status *hsc_profile_program(const hsc_profile_run_options *o, hsc_profile_ru
                       each / 1e9);
   sampling->options.lower = "step";
   sampling->options.upper = "recording";
-  HSC_GOTO(pilot(o, worker, &series));
+  HSC_GOTO(pilot(o, &spec, worker, &series));
   int64_t steps = o->steps ? o->steps : STEPS_MOST;
   if (sampling->has_pilot)
     steps = steps_wanted(sampling);
-  request = request_of(o);
+  request = request_of(o, &spec);
   json_object_set_new(request, "records", json_integer(0));
   json_object_set_new(request, "series", json_integer(steps));
   json_object_set_new(request, "inputs", json_string("keep"));

@@ -40,42 +40,58 @@ static bool is_point_gather(const hsc_instr *instr) {
   return hsc_shape_elements(&instr->operands[0]->shape) > 0;
 }
 
-// Ops whose value at an index depends on few operand elements at indices that are cheap to compute.
-static bool fusible(const hsc_instr *instr) {
-  if (!hsc_shape_is_array(&instr->shape) || instr->control_count)
-    return false;
+// What keeps an op from being computed inside of its reader: its value at an index must depend on
+// few operand elements at indices that are cheap to compute. HSC_FUSED = nothing does.
+static hsc_not_fused not_fusible(const hsc_instr *instr) {
   uint32_t traits = hsc_op_traits(instr->op);
-  if (traits & HSC_TRAIT_EFFECT)
-    return false;
-  if (traits & HSC_TRAIT_ELEMENTWISE)
-    return instr->op != HSC_OP_STOCHASTIC_CONVERT;
+  int last = instr->shape.rank - 1;
+  if (!hsc_shape_is_array(&instr->shape))
+    return HSC_NOT_FUSED_NO_ARRAY;
+  if (instr->control_count || (traits & HSC_TRAIT_EFFECT))
+    return HSC_NOT_FUSED_EFFECT;
+  if ((traits & HSC_TRAIT_ELEMENTWISE) && instr->op != HSC_OP_STOCHASTIC_CONVERT)
+    return HSC_FUSED;
   switch (instr->op) {
     case HSC_OP_BROADCAST:
     case HSC_OP_IOTA:
     case HSC_OP_CLAMP:
     case HSC_OP_RESHAPE:
-      return true;
-    case HSC_OP_BITCAST_CONVERT:
-      return hsc_shape_same_dims(&instr->shape, &instr->operands[0]->shape);
-    case HSC_OP_TRANSPOSE:
-      return !moves_minor_dimension(instr);
-    case HSC_OP_SLICE: {
-      int rank = instr->shape.rank;
-      return rank == 0 || instr->attr.slice.stride.count == 0 ||
-             instr->attr.slice.stride.v[rank - 1] == 1;
+      return HSC_FUSED;
+    case HSC_OP_BITCAST_CONVERT: {
+      bool same = hsc_shape_same_dims(&instr->shape, &instr->operands[0]->shape);
+      return same ? HSC_FUSED : HSC_NOT_FUSED_OWN_KERNEL;
     }
-    case HSC_OP_CONSTANT:
-      return hsc_shape_elements(&instr->shape) == 1 && !instr->attr.literal.value->elided;
+    case HSC_OP_TRANSPOSE:
+      return moves_minor_dimension(instr) ? HSC_NOT_FUSED_MOVES_MINOR : HSC_FUSED;
+    case HSC_OP_SLICE: {
+      const hsc_dims *stride = &instr->attr.slice.stride;
+      bool skips = last >= 0 && stride->count > 0 && stride->v[last] != 1;
+      return skips ? HSC_NOT_FUSED_STRIDES : HSC_FUSED;
+    }
+    case HSC_OP_CONSTANT: {
+      bool one = hsc_shape_elements(&instr->shape) == 1 && !instr->attr.literal.value->elided;
+      return one ? HSC_FUSED : HSC_NOT_FUSED_ARRAY_CONSTANT;
+    }
     case HSC_OP_REDUCE_WINDOW: {
       hsc_op op;
-      return hsc_instr_is_small_window(instr) && hsc__is_simple_reducer(instr->called[0], &op) &&
-             !hsc_type_is_complex(instr->shape.type);
+      bool plain = hsc_instr_is_small_window(instr) &&
+                   hsc__is_simple_reducer(instr->called[0], &op) &&
+                   !hsc_type_is_complex(instr->shape.type);
+      return plain ? HSC_FUSED : HSC_NOT_FUSED_WIDE_WINDOW;
     }
     case HSC_OP_GATHER:
-      return is_point_gather(instr);
+      return is_point_gather(instr) ? HSC_FUSED : HSC_NOT_FUSED_GATHERS_SLICES;
+    case HSC_OP_FUSION:
+      return HSC_NOT_FUSED_FUSION_ALREADY;
+    case HSC_OP_GET_TUPLE_ELEMENT:
+      return HSC_NOT_FUSED_NO_ARRAY;
     default:
-      return false;
+      return HSC_NOT_FUSED_OWN_KERNEL;
   }
+}
+
+static bool fusible(const hsc_instr *instr) {
+  return not_fusible(instr) == HSC_FUSED;
 }
 
 static bool is_fusion(const hsc_instr *instr) {
@@ -251,37 +267,39 @@ static bool is_only_indices(const hsc_instr *consumer, const hsc_instr *producer
   return true;
 }
 
-static bool should_fuse(const hsc_instr *consumer, const hsc_instr *producer) {
-  if (is_fusion(producer) || (!fusible(producer) && !is_only_indices(consumer, producer)))
-    return false;
+// A reshape costs nothing where it is; it is worth fusing only when what is after it comes along.
+static bool reshape_stays(const hsc_instr *reshape, bool cheap) {
+  const hsc_instr *source = reshape->operands[0];
+  if (cheap)
+    return source->op == HSC_OP_PARAMETER;
+  return !fusible(source) || source->op == HSC_OP_RESHAPE || source->user_count != 1 ||
+         source->parent->root == source;
+}
+
+// What speaks against the producer in the consumer's kernel; HSC_FUSED = nothing.
+static hsc_not_fused refusal(const hsc_instr *consumer, const hsc_instr *producer) {
+  hsc_not_fused by_itself = not_fusible(producer);
+  if (by_itself != HSC_FUSED && !is_only_indices(consumer, producer))
+    return by_itself;
   if (hsc__is_costly_op(producer->op) && goes_one_by_one(consumer))
-    return false;
+    return HSC_NOT_FUSED_ONE_BY_ONE;
   bool cheap = free_to_duplicate(producer, 0);
   if (!used_only_by(producer, consumer) && !cheap && !vanishes_when_duplicated(producer))
-    return false;
+    return HSC_NOT_FUSED_OTHER_READERS;
   // the initial value stays an operand
   if (consumer->op == HSC_OP_REDUCE && producer->op == HSC_OP_CONSTANT)
-    return false;
+    return HSC_NOT_FUSED_INITIAL_VALUE;
   // A fusion of nothing but constants around one op is that op: counters of loops stay readable.
   bool around_one_op =
       !is_fusion(consumer) && (consumer->shape.rank == 0 || consumer->op == HSC_OP_BROADCAST);
   if (around_one_op && producer->op == HSC_OP_CONSTANT)
-    return false;
-  if (producer->op == HSC_OP_RESHAPE && !cheap) {
-    // A reshape costs nothing where it is; it is worth fusing only when what is after it comes
-    // along.
-    const hsc_instr *source = producer->operands[0];
-    if (!fusible(source) || source->op == HSC_OP_RESHAPE || source->user_count != 1 ||
-        source->parent->root == source)
-      return false;
-  }
-  if (producer->op == HSC_OP_RESHAPE && cheap && producer->operands[0]->op == HSC_OP_PARAMETER)
-    return false;
-  if (cheap)
-    return true;
-  if (!hsc__fusion_reuses(consumer, producer))
-    return true;
-  return hsc_shape_elements(&producer->shape) == 1 && !hsc__is_costly_op(producer->op);
+    return HSC_NOT_FUSED_COUNTER;
+  if (producer->op == HSC_OP_RESHAPE && reshape_stays(producer, cheap))
+    return HSC_NOT_FUSED_FREE_RESHAPE;
+  if (cheap || !hsc__fusion_reuses(consumer, producer))
+    return HSC_FUSED;
+  bool one_number = hsc_shape_elements(&producer->shape) == 1 && !hsc__is_costly_op(producer->op);
+  return one_number ? HSC_FUSED : HSC_NOT_FUSED_READ_REPEATEDLY;
 }
 
 // The kernel would compute the producer for each of several readers that want it at other indices,
@@ -300,18 +318,30 @@ static bool multiplies_code(const hsc_instr *consumer, const hsc_instr *producer
   return false;
 }
 
-// The operand to take in next, NULL when there is none.
-static hsc_instr *next_producer(const hsc_instr *consumer) {
+// What speaks against operand `i` in the consumer's kernel as that is now; HSC_FUSED = nothing.
+static hsc_not_fused refusal_of_operand(const hsc_instr *consumer, int i) {
+  const hsc_instr *producer = consumer->operands[i];
+  if (!can_consume(consumer))
+    return HSC_NOT_FUSED_READER_OP;
   if (fused_size(consumer) > MAX_FUSED_INSTRUCTIONS || consumer->operand_count > MAX_FUSED_OPERANDS)
+    return HSC_NOT_FUSED_READER_FULL;
+  if (consumer->op == HSC_OP_REDUCE && i >= consumer->operand_count / 2)
+    return HSC_NOT_FUSED_INITIAL_VALUE;
+  hsc_not_fused reason = refusal(consumer, producer);
+  if (reason == HSC_FUSED && multiplies_code(consumer, producer))
+    return HSC_NOT_FUSED_CODE_GROWS;
+  return reason;
+}
+
+// The operand to take in next, NULL when there is none: why not is told then.
+static hsc_instr *next_producer(const hsc_instr *consumer) {
+  if (hsc_instr_is_dead(consumer))
     return NULL;
-  for (int i = 0; i < consumer->operand_count; i++) {
-    hsc_instr *producer = consumer->operands[i];
-    // initial values
-    if (consumer->op == HSC_OP_REDUCE && i >= consumer->operand_count / 2)
-      break;
-    if (should_fuse(consumer, producer) && !multiplies_code(consumer, producer))
-      return producer;
-  }
+  for (int i = 0; i < consumer->operand_count; i++)
+    if (refusal_of_operand(consumer, i) == HSC_FUSED)
+      return consumer->operands[i];
+  for (int i = 0; i < consumer->operand_count && consumer->parent->module->fusion_log; i++)
+    hsc__fusion_refused(consumer->operands[i], consumer, refusal_of_operand(consumer, i));
   return NULL;
 }
 
@@ -324,8 +354,7 @@ hsc_status *hsc__pass_fusion(hsc_module *module, hsc_pass_context *cx) {
       continue;
     for (hsc_instr *instr = computation->last; instr;) {
       hsc_instr *prev = instr->prev;
-      hsc_instr *producer =
-          can_consume(instr) && !hsc_instr_is_dead(instr) ? next_producer(instr) : NULL;
+      hsc_instr *producer = next_producer(instr);
       while (producer) {
         if (!hsc__pass_spend(cx))
           return NULL;

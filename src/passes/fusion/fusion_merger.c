@@ -89,35 +89,53 @@ static bool code_stays_small(const hsc_instr *fusion, const hsc_instr *reader) {
   return reader->called[0]->instr_count + fusion->called[0]->instr_count <= HSC_FUSED_MAX_INSTRS;
 }
 
-static bool should_merge(const hsc_instr *fusion) {
-  if (!is_kernel(fusion) || fusion->attr.fusion.kind != HSC_FUSION_LOOP ||
-      !hsc_shape_is_array(&fusion->shape) || fusion->parent->root == fusion)
-    return false;
-  if (fusion->user_count == 0 || fusion->user_count > MOST_READERS || fusion->control_count ||
-      fusion->control_successor_count)
-    return false;
+// What speaks against one of the readers; HSC_FUSED = nothing.
+static hsc_not_fused refusal_by(const hsc_instr *reader, const hsc_instr *fusion) {
+  if (!is_kernel(reader) && !can_become_kernel(reader, fusion))
+    return HSC_NOT_FUSED_MERGE_READER_KIND;
+  if (hsc__fusion_reuses(reader, fusion) && !only_moves_data(fusion->called[0]))
+    return HSC_NOT_FUSED_MERGE_REREADS;
+  bool fits = code_stays_small(fusion, reader) &&
+              reader->operand_count + fusion->operand_count <= HSC_FUSED_MAX_OPERANDS;
+  return fits ? HSC_FUSED : HSC_NOT_FUSED_MERGE_CODE;
+}
+
+// What speaks against copying the fusion, a loop, into all of its readers.
+static hsc_not_fused refusal(const hsc_instr *fusion) {
+  if (fusion->parent->root == fusion)
+    return HSC_NOT_FUSED_MERGE_READER_KIND;
+  if (fusion->user_count == 0 || fusion->user_count > MOST_READERS)
+    return HSC_NOT_FUSED_MERGE_MANY;
+  if (fusion->control_count || fusion->control_successor_count)
+    return HSC_NOT_FUSED_EFFECT;
   // as a kernel of its own it writes its part only
   if (updates_in_place(fusion->called[0]))
-    return false;
+    return HSC_NOT_FUSED_MERGE_IN_PLACE;
   double own = (double)hsc_shape_bytes(&fusion->shape);
   double bytes_before = own;
   double bytes_after = 0;
   for (int i = 0; i < fusion->operand_count; i++)
     bytes_before += (double)hsc_shape_bytes(&fusion->operands[i]->shape);
   for (int u = 0; u < fusion->user_count; u++) {
-    const hsc_instr *reader = fusion->users[u];
-    if (!is_kernel(reader) && !can_become_kernel(reader, fusion))
-      return false;
-    if (hsc__fusion_reuses(reader, fusion) && !only_moves_data(fusion->called[0]))
-      return false;
-    if (!code_stays_small(fusion, reader) ||
-        reader->operand_count + fusion->operand_count > HSC_FUSED_MAX_OPERANDS)
-      return false;
+    hsc_not_fused reason = refusal_by(fusion->users[u], fusion);
+    if (reason != HSC_FUSED)
+      return reason;
     bytes_before += own;
-    bytes_after += new_bytes(fusion, reader);
+    bytes_after += new_bytes(fusion, fusion->users[u]);
   }
   double again = (fusion->user_count - 1) * costly_work(fusion->called[0]);
-  return bytes_after * BYTE_NS + again * COSTLY_NS < bytes_before * BYTE_NS + START_NS;
+  bool pays = bytes_after * BYTE_NS + again * COSTLY_NS < bytes_before * BYTE_NS + START_NS;
+  return pays ? HSC_FUSED : HSC_NOT_FUSED_MERGE_COSTS;
+}
+
+static bool should_merge(const hsc_instr *fusion) {
+  if (!is_kernel(fusion) || fusion->attr.fusion.kind != HSC_FUSION_LOOP ||
+      !hsc_shape_is_array(&fusion->shape))
+    return false;
+  hsc_not_fused reason = refusal(fusion);
+  for (int u = 0; u < fusion->user_count && reason != HSC_FUSED; u++)
+    hsc__fusion_refused(fusion, fusion->users[u], reason);
+  return reason == HSC_FUSED;
 }
 
 hsc_status *hsc__pass_fusion_merger(hsc_module *module, hsc_pass_context *cx) {

@@ -52,15 +52,48 @@ static bool read_in_place(const hsc_computation *body, int parameter) {
   return hsc_shape_same_dims(&value->shape, &body->root->shape);
 }
 
+// What speaks against the product in whatever reads it; HSC_FUSED = nothing.
+static hsc_not_fused refusal_of_product(const hsc_instr *product) {
+  if (!is_product(product))
+    return HSC_NOT_FUSED_PRODUCT_TYPE;
+  if (product->user_count != 1 || product->parent->root == product)
+    return HSC_NOT_FUSED_PRODUCT_READERS;
+  return product->control_count ? HSC_NOT_FUSED_EFFECT : HSC_FUSED;
+}
+
+// What speaks against operand `i`, a product, in the fusion.
+static hsc_not_fused refusal(const hsc_instr *fusion, int i) {
+  hsc_not_fused by_itself = refusal_of_product(fusion->operands[i]);
+  if (by_itself != HSC_FUSED)
+    return by_itself;
+  if (!body_is_epilogue(fusion->called[0]))
+    return HSC_NOT_FUSED_NO_EPILOGUE;
+  return read_in_place(fusion->called[0], i) ? HSC_FUSED : HSC_NOT_FUSED_PRODUCT_WIDENED;
+}
+
+// Tells why products stay outside of a reader that this pass is done with: a fusion, or an
+// elementwise operation that became none.
+static void tell_refusals(const hsc_instr *reader) {
+  bool is_fusion = reader->op == HSC_OP_FUSION;
+  if (!is_fusion && !(hsc_op_traits(reader->op) & HSC_TRAIT_ELEMENTWISE))
+    return;
+  for (int i = 0; i < reader->operand_count && reader->parent->module->fusion_log; i++) {
+    const hsc_instr *operand = reader->operands[i];
+    if (operand->op != HSC_OP_DOT && operand->op != HSC_OP_CONVOLUTION)
+      continue;
+    hsc_not_fused reason = is_fusion ? refusal(reader, i) : refusal_of_product(operand);
+    if (is_fusion && reader->attr.fusion.kind == HSC_FUSION_OUTPUT)
+      reason = HSC_NOT_FUSED_OTHER_PRODUCT;
+    hsc__fusion_refused(operand, reader, reason);
+  }
+}
+
 static hsc_instr *product_to_fuse(const hsc_instr *fusion) {
   hsc_instr *best = NULL;
   double best_flops = -1;
   for (int i = 0; i < fusion->operand_count; i++) {
     hsc_instr *operand = fusion->operands[i];
-    if (!is_product(operand) || operand->user_count != 1 || operand->parent->root == operand ||
-        operand->control_count)
-      continue;
-    if (!read_in_place(fusion->called[0], i))
+    if (refusal(fusion, i) != HSC_FUSED)
       continue;
     hsc_cost cost;
     hsc_instr_cost(operand, &cost);
@@ -92,24 +125,27 @@ hsc_status *hsc__pass_gemm_rewriter(hsc_module *module, hsc_pass_context *cx) {
     HSC_FOR_EACH_INSTR_IN (computation, instr) {
       hsc_instr *fusion = instr;
       if (fusion->op != HSC_OP_FUSION) {
-        if (!elementwise_of_product(instr))
+        if (!elementwise_of_product(instr)) {
+          tell_refusals(instr);
           continue;
+        }
         if (!hsc__pass_spend(cx))
           return NULL;
         HSC_TRY(hsc__wrap_in_fusion(instr, HSC_FUSION_LOOP, &fusion));
         fusion->called[0]->index = 1;
       }
-      if (fusion->attr.fusion.kind != HSC_FUSION_LOOP || !body_is_epilogue(fusion->called[0]))
-        continue;
-      hsc_instr *product = product_to_fuse(fusion);
-      if (!product)
-        continue;
-      if (!hsc__pass_spend(cx))
-        return NULL;
-      HSC_TRY(hsc__fuse_into(fusion, product));
-      fusion->attr.fusion.kind = HSC_FUSION_OUTPUT;
-      if (hsc_instr_is_dead(product))
-        hsc_instr_remove(product);
+      bool is_loop = fusion->attr.fusion.kind == HSC_FUSION_LOOP;
+      hsc_instr *product = is_loop ? product_to_fuse(fusion) : NULL;
+      if (product) {
+        if (!hsc__pass_spend(cx))
+          return NULL;
+        HSC_TRY(hsc__fuse_into(fusion, product));
+        fusion->attr.fusion.kind = HSC_FUSION_OUTPUT;
+        hsc__fusion_became(product, fusion);
+        if (hsc_instr_is_dead(product))
+          hsc_instr_remove(product);
+      }
+      tell_refusals(fusion);
     }
   }
   return NULL;

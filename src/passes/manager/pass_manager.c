@@ -530,6 +530,8 @@ hsc_status *hsc_passes_run(hsc_module *module,
   HSC_GOTO(hsc_arena_create(&m.cx.scratch));
   if (m.options->dump_to)
     HSC_GOTO(hsc_dir_make(m.options->dump_to));
+  if (m.options->record_fusion)
+    HSC_GOTO(hsc__fusion_log_begin(module));
   bool changed = false;
   hsc_pass_id pass;
   if (pipeline && hsc_pass_parse(hsc_view_of(pipeline), &pass)) {
@@ -545,6 +547,9 @@ hsc_status *hsc_passes_run(hsc_module *module,
 done:
   if (!status)
     status = hsc_arena_status(module->arena);
+  if (!status)
+    status = hsc__fusion_log_end(module);
+  module->fusion_log = NULL;
   if (!status)
     status = write_metadata(&m);
   hsc_free(m.entries);

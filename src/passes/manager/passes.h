@@ -109,6 +109,7 @@ typedef struct hsc_pass_options {
   // limit
   int64_t memory_limit_bytes;
   const hsc_pass_target *target;  // NULL = none: passes that ask it do nothing
+  bool record_fusion;             // write into kernels why they stay apart (hlo/ir/not_fused.h)
   bool record_rewrites;           // fill the log's rewrites
   bool record_counts;  // fill instruction and fusion counts of the runs (costs a walk a run)
 } hsc_pass_options;

@@ -1,6 +1,7 @@
 // passes_internal.h - what a pass sees: its context, and the helpers that several passes share.
 #pragma once
 
+#include "hlo/ir/not_fused.h"
 #include "passes/manager/passes.h"
 
 typedef struct hsc_pass_context {
@@ -105,3 +106,15 @@ bool hsc__computation_is_embedded(const hsc_computation *computation);
 // Counts in `index` fields how many instructions have each computation embedded: call once per pass
 // before hsc__computation_is_embedded and hsc__fuse_into.
 void hsc__mark_embedded(hsc_module *module);
+
+// ---- why kernels stay apart (fusion_log.c) ------------------------------------------------------
+
+// Decisions about the module are recorded from here on; without this, what follows does nothing.
+HSC_MUST_USE hsc_status *hsc__fusion_log_begin(hsc_module *module);
+// The reader does not take in the producer. Asked again with the same reason, it is noted once; a
+// lack of memory is told by the arena.
+void hsc__fusion_refused(const hsc_instr *producer, const hsc_instr *reader, hsc_not_fused reason);
+// `now` stands where `old` was.
+void hsc__fusion_became(const hsc_instr *old, const hsc_instr *now);
+// Writes the reasons into the kernels (hlo/ir/not_fused.h) and ends the log.
+HSC_MUST_USE hsc_status *hsc__fusion_log_end(hsc_module *module);
