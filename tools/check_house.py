@@ -33,6 +33,11 @@ RULES = [
         "strings",
     ),
     (
+        r"\b__builtin_cpu_(?:supports|is|init)\b",
+        "the runtime library of the linker answers it, and not all know: hsc_cpu_has",
+        "src",
+    ),
+    (
         r"(?<![\w.>])(?:exit|_exit|abort)\s*\(",
         "libraries never end the process: return a status",
         "library",

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Puts the report page together: make_page.py SOURCE_DIR OUTPUT.c
 
-page.html with its style, the charts library and its own scripts inside becomes a C string in two
-halves; the data go between them.
+page.html with its style and its own scripts inside becomes two C strings, the charts library a
+third; page.c writes the data between the first two, and the charts only where a part draws some.
 """
 
 import pathlib
@@ -16,6 +16,7 @@ SCRIPTS = [
     "passes.js",
     "hlo.js",
     "follow.js",
+    "difference.js",
     "timeline.js",
     "profile.js",
     "compare.js",
@@ -54,9 +55,7 @@ def main():
     folder, output = pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2])
     page = (folder / "page.html").read_text()
     page = page.replace("/*CSS*/", (folder / "page.css").read_text())
-    page = page.replace(
-        "/*ECHARTS*/", script((ROOT / "third_party/echarts/echarts.min.js").read_text())
-    )
+    charts = script((ROOT / "third_party/echarts/echarts.min.js").read_text())
     own = "\n".join(
         line
         for name in SCRIPTS
@@ -64,14 +63,16 @@ def main():
         if not line.lstrip().startswith("//")
     )
     page = page.replace("/*JS*/", script('"use strict";\n(() => {\n' + own + "\n})();"))
-    before, after = page.split("/*DATA*/")
+    before, rest = page.split("/*DATA*/")
+    # what ends the data's element and begins that of the charts is written by page.c
+    after = rest.split("/*ECHARTS*/")[1]
+    pieces = {"before": before, "charts": charts, "after": after}
+    declared = ", ".join(f"hsc__page_{name}[]" for name in pieces)
+    sizes = ", ".join(f"hsc__page_{name}_size" for name in pieces)
     output.write_text(
         "// Made by tools/make_page.py.\n#include <stddef.h>\n\n"
-        + "extern const char hsc__page_before[], hsc__page_after[];\nextern const size_t"
-        " hsc__page_before_size, hsc__page_after_size;\n\n"
-        + c_string("hsc__page_before", before)
-        + "\n"
-        + c_string("hsc__page_after", after)
+        f"extern const char {declared};\nextern const size_t {sizes};\n\n"
+        + "\n".join(c_string(f"hsc__page_{name}", text) for name, text in pieces.items())
     )
 
 

@@ -14,18 +14,20 @@ that folder with the Python package:
     jax_plugins/hloscope/*.py            JAX's entry point
 
 and then looks at what it packed: which libraries and which versions of glibc's symbols each file
-asks for, and the size. The same sources give the same bytes.
+asks for, the size, and whether the device uses this processor's instructions. The same sources give the same bytes.
 """
 
 import argparse
 import base64
 import hashlib
+import json
 import os
 import pathlib
 import re
 import shutil
 import subprocess
 import sys
+import tempfile
 import venv
 import zipfile
 
@@ -228,6 +230,39 @@ def problems(path: pathlib.Path, scratch: pathlib.Path):
     return found
 
 
+def outputs(program: pathlib.Path, instructions: str):
+    """Digests of what a program with products computes with at most these instructions."""
+    with tempfile.TemporaryDirectory() as cache:
+        done = subprocess.run(
+            [program, "run", "models/patterns/small_natural.hlo", "--format=json"],
+            cwd=ROOT,
+            env={
+                "PATH": "/usr/bin:/bin",
+                "HLOSCOPE_CACHE_DIR": cache,
+                "HLOSCOPE_CPU_ISA": instructions,
+            },
+            capture_output=True,
+            text=True,
+        )
+    if done.returncode:
+        raise RuntimeError(f"the packed program fails: {done.stderr[-500:]}")
+    return [output["digest"] for output in json.loads(done.stdout)["devices"][0]["outputs"]]
+
+
+def slowness(folder: pathlib.Path):
+    """The packed device runs, and with all instructions of this processor: fused multiply-add
+    rounds once, so that its digits are others than those of the first x86-64."""
+    program = folder / "hloscope" / "bin" / "hloscope"
+    program.chmod(0o755)
+    try:
+        few, all_of_them = outputs(program, "baseline"), outputs(program, "avx512")
+    except (RuntimeError, KeyError, ValueError, OSError) as error:
+        return [str(error)]
+    if " avx2 " in pathlib.Path("/proc/cpuinfo").read_text() and few == all_of_them:
+        return ["the device does not use AVX2 on a processor that has it"]
+    return []
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -243,6 +278,7 @@ def main() -> int:
         files, info = collect(build(options.build, options.jobs))
         path = write(files, info, options.out)
     found = problems(path, options.build / "unpacked")
+    found += slowness(options.build / "unpacked")
     for sentence in found:
         print(f"wheel: {sentence}", file=sys.stderr)
     print(f"{path} ({path.stat().st_size / 1e6:.1f} MB)")

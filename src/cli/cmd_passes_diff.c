@@ -6,6 +6,7 @@
 #include "base/text/text.h"
 #include "cli/document.h"
 #include "cli/cmd_passes.h"
+#include "cli/report_files.h"
 #include "formats/common/formats.h"
 #include "lab/passes/hlo_diff.h"
 #include "lab/passes/optimized.h"
@@ -144,6 +145,45 @@ static hsc_status *judge_diff(const hsc_diff *diff, hsc_agreement **out_agreemen
   return NULL;
 }
 
+// The document of docs/schemas/passes_diff.json; the page's has the kept instructions too.
+static hsc_status *document_of(const hsc_diff *diff,
+                               const hsc_agreement *agreement,
+                               const char *program,
+                               const stage stages[2],
+                               bool kept_too,
+                               hsc_cli *cli,
+                               json_t **out_document) {
+  HSC_TRY(hsc_diff_json(diff, kept_too, out_document));
+  json_t *document = *out_document;
+  HSC_TRY(hsc_agreement_into(agreement, document));
+  json_object_set_new(document, "program", json_string(program));
+  json_object_set_new(document, "from", json_string(stages[0].title));
+  json_object_set_new(document, "to", json_string(stages[1].title));
+  // for reports: how to make it again
+  json_object_set_new(document, "command", json_string(cli->command_line));
+  return NULL;
+}
+
+static hsc_status *write_page(const passes_args *args, json_t *document, hsc_cli *cli) {
+  hsc_bytes page = {0};
+  const char *program = hsc_report_base_name(args->program);
+  hsc_page to;
+  char *text = json_dumps(document, JSON_COMPACT);
+  if (!text)
+    return hsc_status_out_of_memory();
+  hsc_page_begin(&to, hsc_arena_printf(cli->arena, "hloscope: what changed in %s", program), &page);
+  hsc_report_add_document(&to, program, document, hsc_view_of(text), cli);
+  hsc_page_end(&to);
+  free(text);
+  hsc_status *status = hsc_arena_status(cli->arena);
+  if (!status)
+    status = hsc_bytes_status(&page);
+  if (!status)
+    status = hsc_cli_write_to(cli, args->output, hsc_bytes_view(&page));
+  hsc_bytes_deinit(&page);
+  return status;
+}
+
 static hsc_status *print_diff(const passes_args *args, hsc_cli *cli, const stage stages[2]) {
   hsc_module *left = NULL;
   hsc_module *right = NULL;
@@ -160,26 +200,15 @@ static hsc_status *print_diff(const passes_args *args, hsc_cli *cli, const stage
   HSC_GOTO(hsc_diff_modules(left, right, &diff));
   HSC_GOTO(judge_diff(&diff, &agreement));
   if (args->output) {
-    hsc_bytes page = {0};
-    hsc_diff_html(
-        &diff,
-        hsc_arena_printf(cli->arena, "%s: %s, %s", args->program, stages[0].title, stages[1].title),
-        stages[0].title, stages[1].title, &page);
-    status = hsc_bytes_status(&page);
-    if (!status)
-      status = hsc_cli_write_to(cli, args->output, hsc_bytes_view(&page));
-    hsc_bytes_deinit(&page);
-    if (status || !strcmp(args->output, "-"))
+    HSC_GOTO(document_of(&diff, agreement, args->program, stages, true, cli, &document));
+    HSC_GOTO(write_page(args, document, cli));
+    if (!strcmp(args->output, "-"))
       goto done;
+    json_decref(document);
+    document = NULL;
   }
   if (cli->format == HSC_FORMAT_JSON) {
-    HSC_GOTO(hsc_diff_json(&diff, &document));
-    HSC_GOTO(hsc_agreement_into(agreement, document));
-    json_object_set_new(document, "program", json_string(args->program));
-    json_object_set_new(document, "from", json_string(stages[0].title));
-    json_object_set_new(document, "to", json_string(stages[1].title));
-    // for reports: how to make it again
-    json_object_set_new(document, "command", json_string(cli->command_line));
+    HSC_GOTO(document_of(&diff, agreement, args->program, stages, false, cli, &document));
     HSC_GOTO(hsc_cli_document(cli, document));
     goto done;
   }

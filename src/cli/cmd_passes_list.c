@@ -286,11 +286,11 @@ typedef struct stage_page {
   hsc_cli *cli;
 } stage_page;
 
-static hsc_status *add_module(void *user, const char *module, hsc_view json) {
+static hsc_status *add_module(void *user, const hsc_hlo_stages *stages, hsc_view json) {
   stage_page *to = user;
-  hsc_page_part(&to->page, "hlo_stages",
-                hsc_arena_printf(to->cli->arena, "%s, stage by stage", module),
-                to->cli->command_line, json);
+  hsc_report_add_stages(&to->page,
+                        hsc_arena_printf(to->cli->arena, "%s, stage by stage", stages->module),
+                        to->cli->command_line, stages, json);
   return NULL;
 }
 

@@ -1,7 +1,10 @@
 // cmd_passes_report.c - hloscope passes report: pictures and a page from results of list and
 // ablate.
+#include <stdlib.h>
+
 #include "base/files/file_io.h"
 #include "cli/cmd_passes.h"
+#include "cli/report_files.h"
 #include "lab/passes/passes_report.h"
 #include "lab/devices/devices.h"
 #include "worker/scratch.h"
@@ -59,6 +62,69 @@ done:
   return status;
 }
 
+// ---- the page -----------------------------------------------------------------------------------
+
+static hsc_status *add_document(hsc_page *page, const json_t *document, hsc_cli *cli) {
+  const char *device = json_string_value(json_object_get(document, "device"));
+  bool is_ablation = json_object_get(document, "variants") != NULL;
+  char *text = json_dumps(document, JSON_COMPACT);
+  if (!text)
+    return hsc_status_out_of_memory();
+  hsc_report_add_document(
+      page,
+      hsc_arena_printf(cli->arena, "%s: %s", is_ablation ? "Without each pass" : "Passes that ran",
+                       device ? device : "?"),
+      document, hsc_view_of(text), cli);
+  free(text);
+  return NULL;
+}
+
+static hsc_status *add_comparison(hsc_page *page,
+                                  json_t *const *documents,
+                                  size_t count,
+                                  bool programs) {
+  hsc_table *table = NULL;
+  hsc_bytes text = {0};
+  hsc_json json;
+  HSC_TRY(hsc_passes_compared(documents, count, programs, &table));
+  hsc_json_init(&json, &text, 0);
+  hsc_table_json(table, &json);
+  if (hsc_table_row_count(table))
+    hsc_page_part(page, "table",
+                  programs ? "Compilers side by side: programs" : "Compilers side by side: passes",
+                  "", NULL, hsc_bytes_view(&text));
+  hsc_status *status = hsc_bytes_status(&text);
+  hsc_bytes_deinit(&text);
+  hsc_table_destroy(table);
+  return status;
+}
+
+static hsc_status *write_page(json_t *const *documents,
+                              size_t count,
+                              const char *directory,
+                              hsc_cli *cli) {
+  hsc_bytes out = {0};
+  hsc_page page;
+  hsc_status *status = NULL;
+  const char *program = count ? json_string_value(json_object_get(documents[0], "program")) : NULL;
+  hsc_page_begin(&page,
+                 hsc_arena_printf(cli->arena, "hloscope: passes of %s",
+                                  hsc_report_base_name(program ? program : "a program")),
+                 &out);
+  for (size_t i = 0; i < count; i++)
+    HSC_GOTO(add_document(&page, documents[i], cli));
+  for (int programs = 0; programs < 2 && count > 1; programs++)
+    HSC_GOTO(add_comparison(&page, documents, count, programs));
+  hsc_page_end(&page);
+  HSC_GOTO(hsc_bytes_status(&out));
+  const char *path = hsc_arena_printf(cli->arena, "%s/report.html", directory);
+  HSC_GOTO(hsc_arena_status(cli->arena));
+  HSC_GOTO(hsc_file_write_atomic(path, out.data, out.size));
+done:
+  hsc_bytes_deinit(&out);
+  return status;
+}
+
 hsc_status *hsc__passes_report(const passes_args *args, hsc_cli *cli) {
   enum { MOST = 32 };
   json_t *documents[MOST] = {0};
@@ -85,6 +151,7 @@ hsc_status *hsc__passes_report(const passes_args *args, hsc_cli *cli) {
       at++;
   }
   HSC_GOTO(hsc_passes_report(documents, count, directory));
+  HSC_GOTO(write_page(documents, count, directory, cli));
   hsc_cli_say(cli, "%s/report.html, report.md and their pictures", directory);
 done:
   for (size_t i = 0; i < count; i++)

@@ -42,12 +42,23 @@ static int by_value(const void *a, const void *b) {
   return (x > y) - (x < y);
 }
 
+static const char *const activities[] = {"compute", "collective", "transfer",
+                                         "compile", "host",       "idle"};
+
+// The time of all steps in one activity, or ("time") from step to step.
+static double sum_of(const hsc_table *steps, const char *column) {
+  double sum = 0;
+  for (size_t i = 0; i < hsc_table_row_count(steps); i++) {
+    double value = hsc_cli_number(steps, i, column);
+    sum += isnan(value) ? 0 : value;
+  }
+  return sum;
+}
+
 // "A step takes 4.1 ms (median of 20): 98 % compute, 2 % host." The time is from one start to the
 // next; where the device waits in between, the sentence says so and not that the step takes it:
 // "A step begins every 4.1 ms (median of 20): 81 % compute, 19 % idle."
 static hsc_status *say_steps(const hsc_table *steps, hsc_arena *arena, hsc_bytes *out) {
-  static const char *const parts[] = {"compute", "collective", "transfer",
-                                      "compile", "host",       "idle"};
   size_t rows = hsc_table_row_count(steps);
   double *times = rows ? HSC_NEW_ARRAY(arena, double, rows) : NULL;
   if (!times)
@@ -72,13 +83,11 @@ static hsc_status *say_steps(const hsc_table *steps, hsc_arena *arena, hsc_bytes
   hsc_bytes_printf(out, "A step %s %s (median of %zu)",
                    idle > whole * WAITS_BETWEEN ? "begins every" : "takes", median, count);
   const char *between = ": ";
-  for (size_t p = 0; p < HSC_COUNT_OF(parts); p++) {
-    double sum = 0;
-    for (size_t i = 0; i < rows; i++)
-      sum += isnan(hsc_cli_number(steps, i, parts[p])) ? 0 : hsc_cli_number(steps, i, parts[p]);
+  for (size_t p = 0; p < HSC_COUNT_OF(activities); p++) {
+    double sum = sum_of(steps, activities[p]);
     if (sum < whole / 200)
       continue;
-    hsc_bytes_printf(out, "%s%.0f %% %s", between, 100 * sum / whole, parts[p]);
+    hsc_bytes_printf(out, "%s%.0f %% %s", between, 100 * sum / whole, activities[p]);
     between = ", ";
   }
   hsc_bytes_printf(out, ".\n");
@@ -173,6 +182,51 @@ hsc_status *hsc_cli_profile_short(hsc_profile *profile,
   HSC_GOTO(say_steps(steps, arena, out_headline));
   HSC_GOTO(operators(all, rows, out_table));
   HSC_GOTO(hsc_bytes_status(out_headline));
+done:
+  hsc_table_destroy(all);
+  hsc_table_destroy(steps);
+  hsc_arena_destroy(arena);
+  return status;
+}
+
+// ---- the first view of the page -----------------------------------------------------------------
+
+static void fill_lead(const hsc_table *all,
+                      const hsc_table *steps,
+                      const char *path,
+                      hsc_page_lead *lead) {
+  size_t rows = hsc_table_row_count(all);
+  if (hsc_table_row_count(steps)) {
+    lead->bar_title = "all steps, each moment counted once";
+    for (size_t i = 0; i < HSC_COUNT_OF(activities); i++)
+      hsc_lead_bar(lead, activities[i], sum_of(steps, activities[i]), "ns");
+  } else {
+    lead->bar_title = "the operators' own time";
+    for (size_t i = 0; i < rows; i++)
+      hsc_lead_bar(lead, hsc_cli_text(all, i, "name"), hsc_cli_number(all, i, "self_time"), "ns");
+  }
+  hsc_lead_number(lead, (double)rows, "", "", "operators");
+  hsc_lead_number(lead, sum_of(all, "self_time"), "ns", "", "in operators, without what they wait");
+  hsc_lead_number(lead, (double)hsc_table_row_count(steps), "", "", "steps");
+  hsc_bytes_printf(&lead->next,
+                   "Each operator with its line of source: hloscope tables %s "
+                   "hlo-operators",
+                   path);
+}
+
+hsc_status *hsc_cli_profile_lead(hsc_profile *profile, const char *path, hsc_page_lead *lead) {
+  hsc_table *all = NULL;
+  hsc_table *steps = NULL;
+  hsc_arena *arena = NULL;
+  hsc_status *status = NULL;
+  hsc_profile_options options = {0};
+  HSC_GOTO(hsc_arena_create(&arena));
+  HSC_GOTO(hsc_profile_table(profile, HSC_PROFILE_VIEW_hlo_operators, &options, &all));
+  HSC_GOTO(hsc_profile_table(profile, HSC_PROFILE_VIEW_steps, &options, &steps));
+  say_operators(all, &lead->sentence);
+  HSC_GOTO(say_steps(steps, arena, &lead->sentence));
+  if (hsc_table_row_count(all))
+    fill_lead(all, steps, path, lead);
 done:
   hsc_table_destroy(all);
   hsc_table_destroy(steps);

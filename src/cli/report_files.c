@@ -7,6 +7,9 @@
 #include <stdlib.h>
 
 #include "cli/profile_peaks.h"
+#include "cli/profile_short.h"
+#include "cli/report_lead.h"
+#include "cli/trace_short.h"
 #include "lab/run/samples.h"
 #include "lab/run/stats_document.h"
 #include "report/hlo_stages.h"
@@ -86,6 +89,17 @@ static const char *command_of(hsc_cli *cli, const char *kind, const json_t *docu
   return "";
 }
 
+void hsc_report_add_document(
+    hsc_page *page, const char *label, const json_t *document, hsc_view text, hsc_cli *cli) {
+  const char *kind = kind_of(document);
+  hsc_page_lead lead = {0};
+  hsc_report_lead(kind, document, &lead);
+  hsc_page_part(page, kind, label, command_of(cli, kind, document), &lead, text);
+  if (lead.sentence.failed || lead.next.failed)
+    page->out->failed = true;
+  hsc_lead_deinit(&lead);
+}
+
 static hsc_status *add_document(hsc_page *page, const char *path, hsc_view text, hsc_cli *cli) {
   json_error_t error;
   json_t *document = json_loadb(text.data, text.size, JSON_DECODE_ANY | JSON_ALLOW_NUL, &error);
@@ -96,12 +110,11 @@ static hsc_status *add_document(hsc_page *page, const char *path, hsc_view text,
         status,
         "report takes what hloscope writes with --format=json or --output, captures, and profiles");
   }
-  const char *kind = kind_of(document);
   const char *program = json_string_value(json_object_get(document, "program"));
   const char *label = program ? hsc_arena_printf(cli->arena, "%s: %s", hsc_report_base_name(path),
                                                  hsc_report_base_name(program))
                               : hsc_report_base_name(path);
-  hsc_page_part(page, kind, label, command_of(cli, kind, document), text);
+  hsc_report_add_document(page, label, document, text, cli);
   json_decref(document);
   return NULL;
 }
@@ -112,6 +125,7 @@ typedef struct recording {
   // NULL table: left out
   hsc_status *(*table)(void *source, int view, int64_t limit, hsc_table **out_table);
   int view_count;
+  hsc_status *(*lead)(void *source, const char *path, hsc_page_lead *out_lead);
 } recording;
 
 static hsc_status *capture_timeline(const void *source, hsc_bytes *out) {
@@ -133,8 +147,16 @@ static hsc_status *profile_table(void *source, int view, int64_t limit, hsc_tabl
   return hsc_profile_table(source, (hsc_profile_view_id)view, &view_options, out_table);
 }
 
-static const recording captures = {capture_timeline, capture_table, HSC_VIEW_COUNT};
-static const recording profiles = {profile_timeline, profile_table, HSC_PROFILE_VIEW_COUNT};
+static hsc_status *capture_lead(void *source, const char *path, hsc_page_lead *out_lead) {
+  return hsc_cli_trace_lead(source, path, out_lead);
+}
+static hsc_status *profile_lead(void *source, const char *path, hsc_page_lead *out_lead) {
+  return hsc_cli_profile_lead(source, path, out_lead);
+}
+
+static const recording captures = {capture_timeline, capture_table, HSC_VIEW_COUNT, capture_lead};
+static const recording profiles = {profile_timeline, profile_table, HSC_PROFILE_VIEW_COUNT,
+                                   profile_lead};
 
 static hsc_status *add_recording(hsc_page *page,
                                  const recording *r,
@@ -160,10 +182,14 @@ static hsc_status *add_recording(hsc_page *page,
   }
   hsc_json_end_array(&json);
   hsc_bytes_append_char(&text, '}');
+  hsc_page_lead lead = {0};
   if (!status)
     status = hsc_bytes_status(&text);
   if (!status)
-    hsc_page_part(page, kind, hsc_report_base_name(path), command, hsc_bytes_view(&text));
+    status = r->lead(source, path, &lead);
+  if (!status)
+    hsc_page_part(page, kind, hsc_report_base_name(path), command, &lead, hsc_bytes_view(&text));
+  hsc_lead_deinit(&lead);
   hsc_bytes_deinit(&text);
   return status;
 }
@@ -201,15 +227,27 @@ typedef struct stage_pages {
   hsc_cli *cli;
 } stage_pages;
 
-static hsc_status *add_stages(void *user, const char *module, hsc_view json) {
+void hsc_report_add_stages(hsc_page *page,
+                           const char *label,
+                           const char *command,
+                           const hsc_hlo_stages *stages,
+                           hsc_view json) {
+  hsc_page_lead lead = {0};
+  hsc_report_lead_of_stages(stages, &lead);
+  hsc_page_part(page, "hlo_stages", label, command, &lead, json);
+  hsc_lead_deinit(&lead);
+}
+
+static hsc_status *add_stages(void *user, const hsc_hlo_stages *stages, hsc_view json) {
   stage_pages *to = user;
-  hsc_page_part(to->page, "hlo_stages",
-                hsc_arena_printf(to->cli->arena, "%s: %s, stage by stage",
-                                 hsc_report_base_name(to->path), module),
-                hsc_arena_printf(to->cli->arena,
-                                 "hloscope passes dump PROGRAM --output %s && hloscope report %s",
-                                 to->path, to->path),
-                json);
+  hsc_report_add_stages(
+      to->page,
+      hsc_arena_printf(to->cli->arena, "%s: %s, stage by stage", hsc_report_base_name(to->path),
+                       stages->module),
+      hsc_arena_printf(to->cli->arena,
+                       "hloscope passes dump PROGRAM --output %s && hloscope report %s", to->path,
+                       to->path),
+      stages, json);
   return NULL;
 }
 
@@ -247,10 +285,14 @@ static hsc_status *add_comparison(hsc_page *page, const hsc_list *files, hsc_cli
                                 &document);
   if (!status && json_array_size(json_object_get(document, "comparisons"))) {
     char *text = json_dumps(document, JSON_COMPACT | JSON_REAL_PRECISION(9));
+    hsc_page_lead lead = {0};
+    hsc_report_lead("stats", document, &lead);
     if (text)
-      hsc_page_part(page, "stats", "Comparison", hsc_bytes_text(&command), hsc_view_of(text));
+      hsc_page_part(page, "stats", "Comparison", hsc_bytes_text(&command), &lead,
+                    hsc_view_of(text));
     else
       status = hsc_status_out_of_memory();
+    hsc_lead_deinit(&lead);
     free(text);
   }
   json_decref(document);

@@ -2,7 +2,10 @@
 // serve` shows.
 #pragma once
 
+#include <jansson.h>
+
 #include "cli/command.h"
+#include "report/hlo_stages.h"
 #include "report/page.h"
 
 typedef struct hsc_report_options {
@@ -25,6 +28,17 @@ HSC_MUST_USE hsc_status *hsc_report_add_files(hsc_page *page,
                                               const hsc_list *files,
                                               const hsc_report_options *options,
                                               hsc_cli *cli);
+
+// Adds a document (docs/schemas) that was read or made already, with its first view. `text` is its
+// JSON; failures of memory are sticky in the page's bytes.
+void hsc_report_add_document(
+    hsc_page *page, const char *label, const json_t *document, hsc_view text, hsc_cli *cli);
+// Adds the stages of one module, as hsc_hlo_stages_read gives them.
+void hsc_report_add_stages(hsc_page *page,
+                           const char *label,
+                           const char *command,
+                           const hsc_hlo_stages *stages,
+                           hsc_view json);
 
 // What a path holds, without reading all of it: "capture", "profile", "dumps", "json", or NULL for
 // what a page does not show.

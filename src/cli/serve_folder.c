@@ -126,7 +126,7 @@ static hsc_status *listing(hsc_serve *s, hsc_bytes *out) {
     hsc_json_end_object(&json);
     hsc_page page;
     hsc_page_begin(&page, hsc_report_base_name(s->root), out);
-    hsc_page_part(&page, "listing", hsc_report_base_name(s->root), "", hsc_bytes_view(&text));
+    hsc_page_part(&page, "listing", hsc_report_base_name(s->root), "", NULL, hsc_bytes_view(&text));
     hsc_page_end(&page);
     hsc_arena_destroy(found->arena);
     status = hsc_bytes_status(out);

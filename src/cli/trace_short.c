@@ -46,37 +46,44 @@ static const char *plural(size_t count) {
   return count == 1 ? "" : "s";
 }
 
-static void say(const hsc_table *time,
-                const hsc_table *compiles,
-                const hsc_table *executables,
-                hsc_cli *cli) {
-  hsc_bytes text = {0};
-  char whole[32];
-  char cost[32];
-  size_t again = 0;
-  double again_ns = 0;
+typedef struct repeats {
+  size_t count;
+  double ns;
+} repeats;
+
+// What was compiled before.
+static repeats repeats_of(const hsc_table *compiles) {
+  repeats again = {0};
   for (size_t i = 0; i < hsc_table_row_count(compiles); i++) {
     if (!(hsc_cli_number(compiles, i, "times") > 1))
       continue;
-    again++;
-    again_ns += hsc_cli_number(compiles, i, "compile");
+    again.count++;
+    again.ns += hsc_cli_number(compiles, i, "compile");
   }
+  return again;
+}
+
+static void say(const hsc_table *time,
+                const hsc_table *compiles,
+                const hsc_table *executables,
+                hsc_bytes *out) {
+  char whole[32];
+  char cost[32];
+  repeats again = repeats_of(compiles);
   hsc_format_quantity(sum(time, "time"), "ns", false, whole);
-  hsc_bytes_printf(&text, "%s were recorded: ", whole);
-  add_parts(time, &text);
+  hsc_bytes_printf(out, "%s were recorded: ", whole);
+  add_parts(time, out);
   size_t runs = (size_t)sum(executables, "runs");
   size_t compiled = hsc_table_row_count(compiles);
-  hsc_bytes_printf(&text, ". %zu run%s of %zu executable%s, %zu compilation%s", runs, plural(runs),
+  hsc_bytes_printf(out, ". %zu run%s of %zu executable%s, %zu compilation%s", runs, plural(runs),
                    hsc_table_row_count(executables), plural(hsc_table_row_count(executables)),
                    compiled, plural(compiled));
-  if (again) {
-    hsc_format_quantity(again_ns, "ns", false, cost);
-    hsc_bytes_printf(&text, ", %zu of them of something that was compiled before (%s)", again,
+  if (again.count) {
+    hsc_format_quantity(again.ns, "ns", false, cost);
+    hsc_bytes_printf(out, ", %zu of them of something that was compiled before (%s)", again.count,
                      cost);
   }
-  hsc_bytes_printf(&text, ".\n");
-  hsc_cli_paragraph(cli, "%s", hsc_bytes_text(&text));
-  hsc_bytes_deinit(&text);
+  hsc_bytes_printf(out, ".");
 }
 
 static hsc_status *print_picked(const hsc_table *from,
@@ -134,15 +141,59 @@ hsc_status *hsc_cli_trace_short(const hsc_capture *capture, hsc_cli *cli) {
   static const hsc_view_id views[] = {HSC_VIEW_time, HSC_VIEW_recompiles, HSC_VIEW_executables,
                                       HSC_VIEW_operators};
   hsc_table *tables[HSC_COUNT_OF(views)] = {NULL};
+  hsc_bytes headline = {0};
   hsc_status *status = NULL;
   for (size_t i = 0; i < HSC_COUNT_OF(views); i++)
     HSC_GOTO(hsc_view_table(capture, views[i], NULL, &tables[i]));
-  say(tables[0], tables[1], tables[2], cli);
+  say(tables[0], tables[1], tables[2], &headline);
+  hsc_cli_paragraph(cli, "%s\n", hsc_bytes_text(&headline));
   HSC_GOTO(print_picked(tables[0], "time", parts, HSC_COUNT_OF(parts), "time", cli));
   HSC_GOTO(print_recompiles(tables[1], cli));
   HSC_GOTO(
       print_picked(tables[2], "executables", programs, HSC_COUNT_OF(programs), "run total", cli));
   HSC_GOTO(print_picked(tables[3], "operators", operators, HSC_COUNT_OF(operators), "share", cli));
+done:
+  hsc_bytes_deinit(&headline);
+  for (size_t i = 0; i < HSC_COUNT_OF(views); i++)
+    hsc_table_destroy(tables[i]);
+  return status;
+}
+
+// ---- the first view of the page -----------------------------------------------------------------
+
+static void fill_lead(const hsc_table *time,
+                      const hsc_table *compiles,
+                      const hsc_table *executables,
+                      const char *path,
+                      hsc_page_lead *lead) {
+  repeats again = repeats_of(compiles);
+  say(time, compiles, executables, &lead->sentence);
+  lead->bar_title = "the wall time, each moment counted once";
+  for (size_t i = 0; i < hsc_table_row_count(time); i++)
+    hsc_lead_bar(lead, hsc_cli_text(time, i, "part"), hsc_cli_number(time, i, "time"), "ns");
+  hsc_lead_number(lead, sum(time, "time"), "ns", "", "recorded");
+  hsc_lead_number(lead, sum(executables, "runs"), "", "", "runs of %zu executable%s",
+                  hsc_table_row_count(executables), plural(hsc_table_row_count(executables)));
+  hsc_lead_number(lead, (double)again.count, "", again.count ? "bad" : "good",
+                  "of %zu compilation%s were repeats", hsc_table_row_count(compiles),
+                  plural(hsc_table_row_count(compiles)));
+  if (again.count)
+    hsc_bytes_printf(&lead->next,
+                     "What was compiled again, and why: the table of recompiles below, or "
+                     "hloscope tables %s recompiles",
+                     path);
+  else
+    hsc_bytes_printf(&lead->next, "What takes the time: hloscope tables %s executables", path);
+}
+
+hsc_status *hsc_cli_trace_lead(const hsc_capture *capture, const char *path, hsc_page_lead *lead) {
+  static const hsc_view_id views[] = {HSC_VIEW_time, HSC_VIEW_recompiles, HSC_VIEW_executables};
+  hsc_table *tables[HSC_COUNT_OF(views)] = {NULL};
+  hsc_status *status = NULL;
+  for (size_t i = 0; i < HSC_COUNT_OF(views); i++)
+    HSC_GOTO(hsc_view_table(capture, views[i], NULL, &tables[i]));
+  if (hsc_table_row_count(tables[0]))
+    fill_lead(tables[0], tables[1], tables[2], path, lead);
 done:
   for (size_t i = 0; i < HSC_COUNT_OF(views); i++)
     hsc_table_destroy(tables[i]);

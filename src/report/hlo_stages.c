@@ -145,8 +145,25 @@ typedef struct module_text {
   hsc_arena *arena;
   hsc_map *lines;    // text -> number + 1
   hsc_bytes stages;  // what is between the brackets
+  hsc_bytes before;  // the numbers of the lines of the stage before
+  hsc_hlo_stages sums;
   size_t bytes;
 } module_text;
+
+// Counts a stage and keeps its lines' numbers for the next one; takes them.
+static void count_stage(module_text *m, hsc_bytes *numbers) {
+  hsc_hlo_stages *sums = &m->sums;
+  bool is_same = m->before.size == numbers->size &&
+                 (!numbers->size || !memcmp(m->before.data, numbers->data, numbers->size));
+  sums->lines_after = numbers->size / sizeof(uint32_t);
+  if (!sums->stage_count)
+    sums->lines_before = sums->lines_after;
+  sums->changed_count += sums->stage_count && !is_same;
+  sums->stage_count++;
+  hsc_bytes_deinit(&m->before);
+  m->before = *numbers;
+  *numbers = (hsc_bytes){0};
+}
 
 static hsc_status *add_stage(module_text *m, const char *dir, const stage *s) {
   hsc_bytes text = {0};
@@ -191,6 +208,7 @@ static hsc_status *add_stage(module_text *m, const char *dir, const stage *s) {
     hsc_json_end_object(&json);
     status = hsc_bytes_status(&coded);
     hsc_bytes_deinit(&coded);
+    count_stage(m, &numbers);
   }
   hsc_bytes_deinit(&text);
   hsc_bytes_deinit(&numbers);
@@ -200,13 +218,16 @@ static hsc_status *add_stage(module_text *m, const char *dir, const stage *s) {
 static hsc_status *one_module(const char *dir,
                               const stage *stages,
                               size_t count,
-                              hsc_status *(*put)(void *user, const char *module, hsc_view json),
+                              hsc_status *(*put)(void *user,
+                                                 const hsc_hlo_stages *stages,
+                                                 hsc_view json),
                               void *user) {
   module_text m = {0};
   hsc_bytes out = {0};
   const char *name =
       strchr(stages[0].module, '.') ? strchr(stages[0].module, '.') + 1 : stages[0].module;
   hsc_status *status = hsc_arena_create(&m.arena);
+  m.sums.module = name;
   if (!status)
     status = hsc_map_create(&m.lines);
   for (size_t i = 0; i < count && !status; i++)
@@ -231,9 +252,10 @@ static hsc_status *one_module(const char *dir,
     status = hsc_bytes_status(&out);
   }
   if (!status)
-    status = put(user, name, hsc_bytes_view(&out));
+    status = put(user, &m.sums, hsc_bytes_view(&out));
   hsc_bytes_deinit(&out);
   hsc_bytes_deinit(&m.stages);
+  hsc_bytes_deinit(&m.before);
   if (m.lines)
     hsc_map_destroy(m.lines);
   if (m.arena)
@@ -242,7 +264,9 @@ static hsc_status *one_module(const char *dir,
 }
 
 hsc_status *hsc_hlo_stages_read(const char *dir,
-                                hsc_status *(*put)(void *user, const char *module, hsc_view json),
+                                hsc_status *(*put)(void *user,
+                                                   const hsc_hlo_stages *stages,
+                                                   hsc_view json),
                                 void *user,
                                 size_t *out_left_out) {
   stage_list list = {0};

@@ -11,12 +11,20 @@
 
 // Whether the directory holds such dumps.
 bool hsc_hlo_stages_is_at(const char *dir);
+// What the stages of one module come to.
+typedef struct hsc_hlo_stages {
+  const char *module;    // borrowed for the call
+  size_t stage_count;    // with the first, which is the input
+  size_t changed_count;  // differ from the stage before
+  size_t lines_before, lines_after;
+} hsc_hlo_stages;
+
 // Calls `put` with one document for each module, the largest first, 8 at most; *out_left_out says
 // how many modules more there were.
 // Errors: NOT_FOUND (no dumps), RESOURCE_EXHAUSTED (over 512 MiB of text), the system's.
 HSC_MUST_USE hsc_status *hsc_hlo_stages_read(const char *dir,
                                              hsc_status *(*put)(void *user,
-                                                                const char *module,
+                                                                const hsc_hlo_stages *stages,
                                                                 hsc_view json),
                                              void *user,
                                              size_t *out_left_out);

@@ -5,8 +5,12 @@
 
 #include <time.h>
 
-extern const char hsc__page_before[], hsc__page_after[];
-extern const size_t hsc__page_before_size, hsc__page_after_size;
+extern const char hsc__page_before[], hsc__page_charts[], hsc__page_after[];
+extern const size_t hsc__page_before_size, hsc__page_charts_size, hsc__page_after_size;
+
+// Kinds of which the page draws nothing with the charts library, which is a megabyte.
+static const char *const without_charts[] = {"hlo_stages", "passes_diff", "table",  "listing",
+                                             "blame",      "doctor",      "explain"};
 
 // In a script element only "<" can end it; in JSON texts it may be written as an escape, and it
 // is nowhere else.
@@ -49,8 +53,19 @@ void hsc_page_begin(hsc_page *page, const char *title, hsc_bytes *out) {
   hsc_bytes_append_text(out, ",\"parts\":[");
 }
 
-void hsc_page_part(
-    hsc_page *page, const char *kind, const char *label, const char *command, hsc_view json) {
+static bool needs_charts(const char *kind) {
+  for (size_t i = 0; i < HSC_COUNT_OF(without_charts); i++)
+    if (!strcmp(kind, without_charts[i]))
+      return false;
+  return true;
+}
+
+void hsc_page_part(hsc_page *page,
+                   const char *kind,
+                   const char *label,
+                   const char *command,
+                   const hsc_page_lead *lead,
+                   hsc_view json) {
   hsc_bytes *out = page->out;
   hsc_bytes_append_text(out, page->has_parts ? ",\n{\"kind\":" : "\n{\"kind\":");
   append_text(out, kind);
@@ -58,6 +73,16 @@ void hsc_page_part(
   append_text(out, label);
   hsc_bytes_append_text(out, ",\"command\":");
   append_text(out, command ? command : "");
+  if (lead && !hsc_lead_is_empty(lead)) {
+    hsc_bytes text = {0};
+    hsc_lead_json(lead, &text);
+    hsc_bytes_append_text(out, ",\"lead\":");
+    append_escaped(out, hsc_bytes_view(&text));
+    if (text.failed)
+      out->failed = true;
+    hsc_bytes_deinit(&text);
+  }
+  page->has_charts = page->has_charts || needs_charts(kind);
   hsc_bytes_append_text(out, ",\"json\":");
   append_escaped(out, json);
   hsc_bytes_append_char(out, '}');
@@ -65,7 +90,9 @@ void hsc_page_part(
 }
 
 void hsc_page_end(hsc_page *page) {
-  hsc_bytes_append_text(page->out, "]}");
+  hsc_bytes_append_text(page->out, "]}</script>\n<script>");
+  if (page->has_charts)
+    hsc_bytes_append(page->out, hsc__page_charts, hsc__page_charts_size);
   hsc_bytes_append(page->out, hsc__page_after, hsc__page_after_size);
 }
 

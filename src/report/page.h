@@ -4,7 +4,7 @@
 //   hsc_bytes out = {0};
 //   hsc_page page;
 //   hsc_page_begin(&page, "tiny on cpu", &out);
-//   hsc_page_part(&page, "patterns", "p.json", "hloscope patterns --output p.json",
+//   hsc_page_part(&page, "patterns", "p.json", "hloscope patterns --output p.json", &lead,
 //   hsc_view_of(json));   // any number of parts
 //   hsc_page_end(&page);
 //   // errors are sticky in `out`
@@ -14,18 +14,23 @@
 // is in a JSON element, escaped here, and the page makes text nodes of it alone.
 #pragma once
 
-#include "base/core/bytes.h"
+#include "report/page_lead.h"
 
 typedef struct hsc_page {
   hsc_bytes *out;
-  bool has_parts;
+  bool has_parts, has_charts;
 } hsc_page;
 
 void hsc_page_begin(hsc_page *page, const char *title, hsc_bytes *out);
 // `json` is one JSON document (checked by the caller). `command` repeats what made it; NULL or ""
-// when unknown.
-void hsc_page_part(
-    hsc_page *page, const char *kind, const char *label, const char *command, hsc_view json);
+// when unknown. `lead` is what is seen first of the part, borrowed; NULL or empty: nothing but the
+// part itself.
+void hsc_page_part(hsc_page *page,
+                   const char *kind,
+                   const char *label,
+                   const char *command,
+                   const hsc_page_lead *lead,
+                   hsc_view json);
 void hsc_page_end(hsc_page *page);
 
 // Appends RFC 4648 base64 of `data`, with padding, for arrays inside a part's JSON.

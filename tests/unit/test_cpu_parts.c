@@ -4,6 +4,8 @@
 #include <stdlib.h>
 
 #include "base/core/random.h"
+#include "base/files/file_io.h"
+#include "cpu/core/isa.h"
 #include "cpu/emit/affine.h"
 #include "cpu/kernels/gemm/gemm.h"
 #include "cpu/core/pool.h"
@@ -79,6 +81,41 @@ static void check_product(const hsc_cpu_isa *isa,
   free(c64);
   free(add);
   free(add64);
+}
+
+// What the kernel lists of the processor; it leaves out what it does not keep the registers of.
+static bool kernel_lists(const char *text, const char *name) {
+  char word[40];
+  snprintf(word, sizeof word, " %s ", name);
+  return strstr(text, word) != NULL;
+}
+
+static void instructions_are_those_that_the_kernel_lists(void **state) {
+  static const struct {
+    hsc_cpu_instructions unit;
+    const char *names[5];
+  } units[] = {
+      {HSC_CPU_AVX2, {"avx2", "fma", "f16c"}},
+      {HSC_CPU_AVX512, {"avx512f", "avx512bw", "avx512dq", "avx512vl"}},
+      {HSC_CPU_AVX512_VNNI, {"avx512_vnni"}},
+      {HSC_CPU_AVX512_BF16, {"avx512_bf16"}},
+      {HSC_CPU_AVX_VNNI, {"avx_vnni"}},
+  };
+  hsc_bytes text = {0};
+  EXPECT_OK(hsc_file_read("/proc/cpuinfo", &text));
+  char *flags = strstr(hsc_bytes_text(&text), "\nflags");
+  if (flags) {
+    char *end = strchr(flags + 1, '\n');
+    *end = ' ';
+    end[1] = '\0';
+  }
+  for (size_t i = 0; i < HSC_COUNT_OF(units); i++) {
+    bool has = flags != NULL;
+    for (int k = 0; has && units[i].names[k]; k++)
+      has = kernel_lists(flags, units[i].names[k]);
+    assert_int_equal(hsc_cpu_has(units[i].unit), has);
+  }
+  hsc_bytes_deinit(&text);
 }
 
 static void products_equal_a_plain_loop(void **state) {
@@ -217,6 +254,7 @@ static void every_chunk_is_done_once(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
+      cmocka_unit_test(instructions_are_those_that_the_kernel_lists),
       cmocka_unit_test(products_equal_a_plain_loop),
       cmocka_unit_test(copies_move_each_element),
       cmocka_unit_test(division_stays_affine_where_ranges_allow),

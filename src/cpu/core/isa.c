@@ -10,21 +10,56 @@
 #include <cpuid.h>
 #endif
 
-static hsc_cpu_isa_level detect_level(void) {
+// Registers that the operating system keeps when it switches threads (XCR0): without that a
+// processor's instructions cannot be used.
+enum { KEEPS_AVX = 0x06, KEEPS_AVX512 = 0xe6 };
+
+// Words of hsc_cpu_features.
+enum { LEAF_1_ECX, LEAF_1_EDX, LEAF_7_EBX, LEAF_7_ECX, LEAF_7_EDX, LEAF_7_1_EAX };
+
+static uint64_t kept_registers(void) {
 #if defined(__x86_64__)
-  __builtin_cpu_init();
-  bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
-              __builtin_cpu_supports("f16c");
-  bool avx512 = avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-                __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
-  if (avx512)
-    return HSC_CPU_ISA_AVX512;
-  if (avx2)
-    return HSC_CPU_ISA_AVX2;
-  return HSC_CPU_ISA_BASELINE;
+  uint32_t words[HSC_CPU_FEATURE_WORDS];
+  uint32_t low;
+  uint32_t high;
+  hsc_cpu_features(words);
+  if (!(words[LEAF_1_ECX] & 1u << 27))
+    return 0;  // the system has not turned XGETBV on
+  __asm__ volatile("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
+  return (uint64_t)high << 32 | low;
 #else
-  return HSC_CPU_ISA_BASELINE;
+  return 0;
 #endif
+}
+
+bool hsc_cpu_has(hsc_cpu_instructions unit) {
+  static const struct {
+    uint64_t keeps;
+    struct {
+      int word;
+      uint32_t bits;
+    } needs[2];  // of the second the bits may be 0
+  } units[] = {
+      [HSC_CPU_AVX2] = {KEEPS_AVX, {{LEAF_1_ECX, 1u << 12 | 1u << 29}, {LEAF_7_EBX, 1u << 5}}},
+      [HSC_CPU_AVX512] = {KEEPS_AVX512, {{LEAF_7_EBX, 1u << 16 | 1u << 17 | 1u << 30 | 1u << 31}}},
+      [HSC_CPU_AVX512_VNNI] = {KEEPS_AVX512, {{LEAF_7_ECX, 1u << 11}}},
+      [HSC_CPU_AVX512_BF16] = {KEEPS_AVX512, {{LEAF_7_1_EAX, 1u << 5}}},
+      [HSC_CPU_AVX_VNNI] = {KEEPS_AVX, {{LEAF_7_1_EAX, 1u << 4}}},
+  };
+  uint32_t words[HSC_CPU_FEATURE_WORDS];
+  hsc_cpu_features(words);
+  for (int i = 0; i < 2; i++) {
+    uint32_t bits = units[unit].needs[i].bits;
+    if ((words[units[unit].needs[i].word] & bits) != bits)
+      return false;
+  }
+  return (kept_registers() & units[unit].keeps) == units[unit].keeps;
+}
+
+static hsc_cpu_isa_level detect_level(void) {
+  if (!hsc_cpu_has(HSC_CPU_AVX2))
+    return HSC_CPU_ISA_BASELINE;
+  return hsc_cpu_has(HSC_CPU_AVX512) ? HSC_CPU_ISA_AVX512 : HSC_CPU_ISA_AVX2;
 }
 
 static int64_t cache_bytes(int name, int64_t guess) {

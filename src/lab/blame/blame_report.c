@@ -295,7 +295,7 @@ static hsc_status *write_page(folder *f) {
   hsc_json_init(&json, &data, 0);
   hsc_json_tree(&json, f->document);
   hsc_page_begin(&page, text_at(f->document, "headline"), &out);
-  hsc_page_part(&page, "blame", "blame.json", f->report->command ? f->report->command : "",
+  hsc_page_part(&page, "blame", "blame.json", f->report->command ? f->report->command : "", NULL,
                 hsc_bytes_view(&data));
   hsc_page_end(&page);
   hsc_status *status = hsc_bytes_status(&data);

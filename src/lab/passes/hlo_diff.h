@@ -54,13 +54,5 @@ void hsc_diff_deinit(hsc_diff *diff);
 // For people: the rows that are not kept, by computation, in colour where the style has it.
 void hsc_diff_text(const hsc_diff *diff, const hsc_text_style *style, hsc_bytes *out);
 // {"summary": {state: count}, "instructions": [{"state", "what", "computation", "left", "right",
-// "into"}]}; kept ones are left out.
-HSC_MUST_USE hsc_status *hsc_diff_json(const hsc_diff *diff, json_t **out_document);
-// A page of its own: both sides beside each other, kept instructions hidden or shown, search, j and
-// k from difference to difference. Nothing of the programs is executed or loaded: every text is
-// escaped.
-void hsc_diff_html(const hsc_diff *diff,
-                   const char *title,
-                   const char *left_title,
-                   const char *right_title,
-                   hsc_bytes *out);
+// "into"}]}; kept ones only with `kept_too`, as the page has them.
+HSC_MUST_USE hsc_status *hsc_diff_json(const hsc_diff *diff, bool kept_too, json_t **out_document);

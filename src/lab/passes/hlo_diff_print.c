@@ -1,4 +1,4 @@
-// hlo_diff_print.c - a diff of two modules as text, JSON and a page.
+// hlo_diff_print.c - a diff of two modules as text and JSON.
 #include "lab/passes/hlo_diff.h"
 
 static const hsc_print_options short_form = {.no_metadata = true,
@@ -79,7 +79,7 @@ void hsc_diff_text(const hsc_diff *diff, const hsc_text_style *style, hsc_bytes 
 
 // ---- JSON ---------------------------------------------------------------------------------------
 
-hsc_status *hsc_diff_json(const hsc_diff *diff, json_t **out_document) {
+hsc_status *hsc_diff_json(const hsc_diff *diff, bool kept_too, json_t **out_document) {
   json_t *summary = json_object();
   json_t *rows = json_array();
   hsc_bytes room = {0};
@@ -88,7 +88,7 @@ hsc_status *hsc_diff_json(const hsc_diff *diff, json_t **out_document) {
                         json_integer((json_int_t)diff->counts[s]));
   for (size_t i = 0; i < diff->row_count; i++) {
     const hsc_diff_row *row = &diff->rows[i];
-    if (row->state == HSC_DIFF_KEPT)
+    if (row->state == HSC_DIFF_KEPT && !kept_too)
       continue;
     json_t *out = json_pack("{s:s, s:s, s:s, s:s}", "state", hsc_diff_state_text(row->state),
                             "what", row->what, "name", (row->right ? row->right : row->left)->name,
@@ -103,95 +103,4 @@ hsc_status *hsc_diff_json(const hsc_diff *diff, json_t **out_document) {
   hsc_bytes_deinit(&room);
   *out_document = json_pack("{s:o, s:o}", "summary", summary, "instructions", rows);
   return *out_document ? NULL : hsc_status_out_of_memory();
-}
-
-// ---- a page -------------------------------------------------------------------------------------
-
-static const char page_style[] =
-    ":root{color-scheme:light dark}body{font:14px "
-    "system-ui,sans-serif;margin:0}header{position:sticky;top:0;background:Canvas;border-bottom:"
-    "1px solid #8888;padding:.5em 1em}"
-    "h1{font-size:1.1em;margin:0 0 "
-    ".3em}label{margin-right:1em}table{width:100%;border-collapse:collapse;table-layout:fixed}"
-    "td{font:12px/1.5 "
-    "ui-monospace,monospace;white-space:pre-wrap;overflow-wrap:anywhere;vertical-align:top;padding:"
-    "0 .6em;width:50%}"
-    "tr.c td{font-weight:bold;padding-top:.8em}tr.added td+td{background:#2a82}tr.removed "
-    "td:first-child{background:#d332}tr.changed td{background:#da03}"
-    "tr.fused td,tr.moved td{background:#08c2}tr.kept{color:GrayText}body.hide "
-    "tr.kept{display:none}tr.at td{outline:2px solid #08c}small{opacity:.7}";
-static const char page_script[] =
-    "const "
-    "rows=[...document.querySelectorAll('tr.d')],hide=document.getElementById('hide'),find="
-    "document.getElementById('find');let at=-1;"
-    "function show(){document.body.classList.toggle('hide',hide.checked);const "
-    "q=find.value.toLowerCase();"
-    "for(const r of document.querySelectorAll('tbody "
-    "tr'))r.hidden=q!==''&&!r.classList.contains('c')&&!r.textContent.toLowerCase().includes(q)}"
-    "function go(step){const "
-    "seen=rows.filter(r=>!r.hidden);if(!seen.length)return;if(at>=0&&rows[at])rows[at].classList."
-    "remove('at');"
-    "let "
-    "i=seen.indexOf(rows[at]);i=Math.max(0,Math.min(seen.length-1,i+step));at=rows.indexOf(seen[i])"
-    ";rows[at].classList.add('at');rows[at].scrollIntoView({block:'center'})}"
-    "hide.onchange=show;find.oninput=show;addEventListener('keydown',e=>{if(e.target===find)return;"
-    "if(e.key==='j')go(1);if(e.key==='k')go(-1);"
-    "if(e.key==='/'){e.preventDefault();find.focus()}});show();";
-
-static void append_row(const hsc_diff_row *row, hsc_bytes *room, hsc_bytes *out) {
-  const char *state = hsc_diff_state_text(row->state);
-  hsc_bytes_printf(out, "<tr class=\"%s%s\" title=\"%s%s%s\"><td>", state,
-                   row->state == HSC_DIFF_KEPT ? "" : " d", state, *row->what ? ": " : "",
-                   row->what);
-  hsc_bytes_append_markup(out, instr_text(row->left, room));
-  hsc_bytes_append_text(out, "</td><td>");
-  hsc_bytes_append_markup(out, instr_text(row->right, room));
-  if (row->into) {
-    hsc_bytes_append_text(out, " <small>fused into ");
-    hsc_bytes_append_markup(out, row->into->name);
-    hsc_bytes_append_text(out, "</small>");
-  }
-  hsc_bytes_append_text(out, "</td></tr>\n");
-}
-
-void hsc_diff_html(const hsc_diff *diff,
-                   const char *title,
-                   const char *left_title,
-                   const char *right_title,
-                   hsc_bytes *out) {
-  const hsc_computation *in = NULL;
-  hsc_bytes room = {0};
-  hsc_bytes_append_text(out,
-                        "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><meta "
-                        "http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; "
-                        "style-src 'unsafe-inline'; script-src 'unsafe-inline'\"><title>");
-  hsc_bytes_append_markup(out, title);
-  hsc_bytes_printf(out, "</title><style>%s</style></head><body class=\"hide\"><header><h1>",
-                   page_style);
-  hsc_bytes_append_markup(out, title);
-  hsc_bytes_append_text(out, "</h1>");
-  for (int s = 0; s < HSC_DIFF_STATES; s++)
-    hsc_bytes_printf(out, "%s%lld %s", s ? ", " : "", (long long)diff->counts[s],
-                     hsc_diff_state_text((hsc_diff_state)s));
-  hsc_bytes_append_text(
-      out,
-      "<br><label><input type=\"checkbox\" id=\"hide\" checked> hide kept "
-      "instructions</label><label>search <input type=\"search\" id=\"find\"></label>"
-      "<small>j, k: next and previous difference; /: "
-      "search</small></header><table><thead><tr><th>");
-  hsc_bytes_append_markup(out, left_title);
-  hsc_bytes_append_text(out, "</th><th>");
-  hsc_bytes_append_markup(out, right_title);
-  hsc_bytes_append_text(out, "</th></tr></thead><tbody>\n");
-  for (size_t i = 0; i < diff->row_count; i++) {
-    if (place_of(&diff->rows[i]) != in) {
-      in = place_of(&diff->rows[i]);
-      hsc_bytes_append_text(out, "<tr class=\"c\"><td colspan=\"2\">");
-      hsc_bytes_append_markup(out, in->name);
-      hsc_bytes_append_text(out, "</td></tr>\n");
-    }
-    append_row(&diff->rows[i], &room, out);
-  }
-  hsc_bytes_printf(out, "</tbody></table><script>%s</script></body></html>\n", page_script);
-  hsc_bytes_deinit(&room);
 }

@@ -1,4 +1,4 @@
-// passes_report.c - a directory of pictures and a page about the passes of one or more compilers.
+// passes_report.c - a directory of pictures and a text about the passes of one or more compilers.
 #include "base/files/file_io.h"
 #include "lab/passes/passes_report.h"
 
@@ -22,17 +22,14 @@ static bool is_ablation(const json_t *d) {
 
 typedef struct report {
   const char *directory;
-  hsc_bytes md, html;
+  hsc_bytes md;
 } report;
 
 static void heading(report *r, int level, const char *text) {
   hsc_bytes_printf(&r->md, "%s%.*s %s\n\n", r->md.size ? "\n" : "", level, "####", text);
-  hsc_bytes_printf(&r->html, "<h%d>", level);
-  hsc_bytes_append_markup(&r->html, text);
-  hsc_bytes_printf(&r->html, "</h%d>\n", level);
 }
 
-// A picture as a file beside the page, in the page itself, and named in the Markdown.
+// A picture as a file beside the text, which names it.
 static hsc_status *picture(report *r, const char *what, const char *device, const hsc_bytes *svg) {
   hsc_bytes path = {0};
   hsc_bytes file = {0};
@@ -46,35 +43,27 @@ static hsc_status *picture(report *r, const char *what, const char *device, cons
     status = hsc_bytes_status(svg);
   if (!status)
     status = hsc_file_write_atomic(hsc_bytes_text(&path), svg->data, svg->size);
-  if (!status) {
+  if (!status)
     hsc_bytes_printf(&r->md, "![%s on %s](%s)\n\n", what, device, hsc_bytes_text(&file));
-    hsc_bytes_append(&r->html, svg->data, svg->size);
-  }
   hsc_bytes_deinit(&path);
   hsc_bytes_deinit(&file);
   return status;
 }
 
-// One row of both tables; cells end with NULL.
-static void row_of(report *r, const char *tag, const char *const *cells) {
+// One row of a table; cells end with NULL.
+static void row_of(report *r, const char *const *cells) {
   hsc_bytes_append_text(&r->md, "|");
-  hsc_bytes_append_text(&r->html, "<tr>");
   for (size_t i = 0; cells[i]; i++) {
     hsc_bytes_append_char(&r->md, ' ');
     for (const char *p = cells[i]; *p; p++)
       hsc_bytes_append_text(&r->md, *p == '|' ? "\\|" : *p == '\n' ? " " : (char[2]){*p, 0});
     hsc_bytes_append_text(&r->md, " |");
-    hsc_bytes_printf(&r->html, "<%s>", tag);
-    hsc_bytes_append_markup(&r->html, cells[i]);
-    hsc_bytes_printf(&r->html, "</%s>", tag);
   }
   hsc_bytes_append_char(&r->md, '\n');
-  hsc_bytes_append_text(&r->html, "</tr>\n");
 }
 
 static void begin_table(report *r, const char *const *heads) {
-  hsc_bytes_append_text(&r->html, "<table>\n");
-  row_of(r, "th", heads);
+  row_of(r, heads);
   hsc_bytes_append_text(&r->md, "|");
   for (size_t i = 0; heads[i]; i++)
     hsc_bytes_append_text(&r->md, "---|");
@@ -82,7 +71,6 @@ static void begin_table(report *r, const char *const *heads) {
 }
 
 static void end_table(report *r) {
-  hsc_bytes_append_text(&r->html, "</table>\n");
   hsc_bytes_append_char(&r->md, '\n');
 }
 
@@ -133,13 +121,11 @@ static void ablation_rows(report *r, json_t *rows, bool timed, bool same_too) {
       note = message;
     const char *outcome = text_at(row, "outcome");
     if (timed)
-      row_of(r, "td",
-             (const char *const[]){text_at(row, "pass"), outcome, counts[0], counts[1], counts[2],
-                                   counts[3], numbers, total, kernel, note, NULL});
+      row_of(r, (const char *const[]){text_at(row, "pass"), outcome, counts[0], counts[1],
+                                      counts[2], counts[3], numbers, total, kernel, note, NULL});
     else
-      row_of(r, "td",
-             (const char *const[]){text_at(row, "pass"), outcome, counts[0], counts[1], counts[2],
-                                   counts[3], note, NULL});
+      row_of(r, (const char *const[]){text_at(row, "pass"), outcome, counts[0], counts[1],
+                                      counts[2], counts[3], note, NULL});
   }
 }
 
@@ -175,9 +161,6 @@ static hsc_status *ablation_part(report *r, const json_t *d) {
                      text_at(json_object_get(d, "environment"), "grade"));
   }
   hsc_bytes_printf(&r->md, "%s\n\n", hsc_bytes_text(&line));
-  hsc_bytes_append_text(&r->html, "<p>");
-  hsc_bytes_append_markup(&r->html, hsc_bytes_text(&line));
-  hsc_bytes_append_text(&r->html, "</p>\n");
   hsc_bytes_deinit(&line);
   for (size_t k = 0; k < HSC_COUNT_OF(keys); k++) {
     hsc_bytes svg = {0};
@@ -210,9 +193,8 @@ static hsc_status *ablation_part(report *r, const json_t *d) {
       number_text(hsc_json_number(hsc_json_path(row, "interaction", "total_time_ratio", NULL)),
                   false, beyond);
       time_text(json_object_get(row, "total_time"), total);
-      row_of(r, "td",
-             (const char *const[]){text_at(row, "pass"), text_at(row, "outcome"), counts[0],
-                                   counts[1], counts[2], total, beyond, NULL});
+      row_of(r, (const char *const[]){text_at(row, "pass"), text_at(row, "outcome"), counts[0],
+                                      counts[1], counts[2], total, beyond, NULL});
     }
     end_table(r);
   }
@@ -239,67 +221,84 @@ static hsc_status *list_part(report *r, const json_t *d) {
 
 // ---- compilers side by side ---------------------------------------------------------------------
 
-static void comparison(report *r, json_t *const *documents, size_t count) {
-  static const char *const totals[] = {"pipelines", "passes", "runs", "changed"};
-  static const char *const sizes[] = {"instructions", "fusions",    "kernels",
-                                      "flops",        "bytes",      "temp_bytes",
-                                      "peak_bytes",   "code_bytes", "compile_seconds"};
-  enum { MOST = 12 };
-  const json_t *lists[MOST], *ablations[MOST];
-  size_t list_count = 0;
-  size_t ablation_count = 0;
+typedef struct compared {
+  const char *name, *keys[4];  // a path in the document, ended by NULL
+} compared;
+
+static const compared of_lists[] = {
+    {"pipelines", {"totals", "pipelines"}},
+    {"passes", {"totals", "passes"}},
+    {"runs", {"totals", "runs"}},
+    {"changed", {"totals", "changed"}},
+};
+static const compared of_programs[] = {
+    {"instructions", {"baseline", "instructions"}},
+    {"fusions", {"baseline", "fusions"}},
+    {"kernels", {"baseline", "kernels"}},
+    {"flops", {"baseline", "flops"}},
+    {"bytes", {"baseline", "bytes"}},
+    {"temp_bytes", {"baseline", "temp_bytes"}},
+    {"peak_bytes", {"baseline", "peak_bytes"}},
+    {"code_bytes", {"baseline", "code_bytes"}},
+    {"compile_seconds", {"baseline", "compile_seconds"}},
+    {"median run, s", {"baseline", "total_time", "median_seconds"}},
+};
+
+static void compared_row(hsc_table *table,
+                         const compared *row,
+                         json_t *const *documents,
+                         size_t count) {
+  hsc_table_row(table);
+  hsc_table_text(table, row->name);
   for (size_t i = 0; i < count; i++) {
-    if (is_list(documents[i]) && list_count < MOST)
-      lists[list_count++] = documents[i];
-    if (is_ablation(documents[i]) && ablation_count < MOST)
-      ablations[ablation_count++] = documents[i];
+    char text[32];
+    number_text(hsc_json_number(
+                    hsc_json_path(documents[i], row->keys[0], row->keys[1], row->keys[2], NULL)),
+                false, text);
+    hsc_table_text(table, text);
   }
-  const char *cells[MOST + 2];
-  char room[MOST][32];
-  if (list_count) {
-    heading(r, 2, "Compilers side by side: passes");
-    cells[0] = "";
-    for (size_t i = 0; i < list_count; i++)
-      cells[i + 1] = text_at(lists[i], "device");
-    cells[list_count + 1] = NULL;
-    begin_table(r, cells);
-    for (size_t k = 0; k < HSC_COUNT_OF(totals); k++) {
-      cells[0] = totals[k];
-      for (size_t i = 0; i < list_count; i++) {
-        number_text(hsc_json_number(hsc_json_path(lists[i], "totals", totals[k], NULL)), false,
-                    room[i]);
-        cells[i + 1] = room[i];
-      }
-      row_of(r, "td", cells);
-    }
-    end_table(r);
+}
+
+hsc_status *hsc_passes_compared(json_t *const *documents,
+                                size_t count,
+                                bool programs,
+                                hsc_table **out_table) {
+  enum { MOST = 12 };
+  json_t *some[MOST];
+  size_t found = 0;
+  const compared *rows = programs ? of_programs : of_lists;
+  size_t row_count = programs ? HSC_COUNT_OF(of_programs) : HSC_COUNT_OF(of_lists);
+  for (size_t i = 0; i < count && found < MOST; i++)
+    if (programs ? is_ablation(documents[i]) : is_list(documents[i]))
+      some[found++] = documents[i];
+  HSC_TRY(hsc_table_create(programs ? "programs" : "passes", out_table));
+  hsc_table_column(*out_table, programs ? "with every pass on" : "of one compile", "");
+  for (size_t i = 0; i < found; i++) {
+    // a device may be there twice, and columns are told by their names
+    char name[160];
+    size_t before = 0;
+    for (size_t k = 0; k < i; k++)
+      before += !strcmp(text_at(some[k], "device"), text_at(some[i], "device"));
+    snprintf(name, sizeof name, before ? "%s (%zu)" : "%s", text_at(some[i], "device"), before + 1);
+    hsc_table_column(*out_table, name, "");
   }
-  if (ablation_count) {
-    heading(r, 2, "Compilers side by side: programs");
-    cells[0] = "with every pass on";
-    for (size_t i = 0; i < ablation_count; i++)
-      cells[i + 1] = text_at(ablations[i], "device");
-    cells[ablation_count + 1] = NULL;
-    begin_table(r, cells);
-    for (size_t k = 0; k < HSC_COUNT_OF(sizes); k++) {
-      cells[0] = sizes[k];
-      for (size_t i = 0; i < ablation_count; i++) {
-        number_text(hsc_json_number(hsc_json_path(ablations[i], "baseline", sizes[k], NULL)), false,
-                    room[i]);
-        cells[i + 1] = room[i];
-      }
-      row_of(r, "td", cells);
-    }
-    cells[0] = "median run, s";
-    for (size_t i = 0; i < ablation_count; i++) {
-      number_text(hsc_json_number(hsc_json_path(ablations[i], "baseline", "total_time",
-                                                "median_seconds", NULL)),
-                  false, room[i]);
-      cells[i + 1] = room[i];
-    }
-    row_of(r, "td", cells);
-    end_table(r);
+  for (size_t k = 0; k < row_count && found; k++)
+    compared_row(*out_table, &rows[k], some, found);
+  return NULL;
+}
+
+static hsc_status *comparison(report *r, json_t *const *documents, size_t count, bool programs) {
+  hsc_table *table = NULL;
+  HSC_TRY(hsc_passes_compared(documents, count, programs, &table));
+  hsc_status *status = NULL;
+  if (hsc_table_row_count(table)) {
+    heading(r, 2, programs ? "Compilers side by side: programs" : "Compilers side by side: passes");
+    status =
+        hsc_table_print(table, HSC_FORMAT_MARKDOWN, &(hsc_text_style){.unicode = true}, &r->md);
+    hsc_bytes_append_char(&r->md, '\n');
   }
+  hsc_table_destroy(table);
+  return status;
 }
 
 hsc_status *hsc_passes_report(json_t *const *documents, size_t count, const char *directory) {
@@ -315,37 +314,22 @@ hsc_status *hsc_passes_report(json_t *const *documents, size_t count, const char
           "hloscope passes list PROGRAM --format=json, and passes ablate PROGRAM -o FILE, write "
           "such documents");
   HSC_TRY(hsc_dir_make(directory));
-  hsc_bytes_append_text(
-      &r.html,
-      "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><meta "
-      "http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src "
-      "'unsafe-inline'\"><title>Passes</title><style>body{font:14px "
-      "system-ui,sans-serif;margin:1em;max-width:1100px}table{border-collapse:collapse}td,th{"
-      "border:1px "
-      "solid #ccc;padding:.2em "
-      ".5em;text-align:left}svg{max-width:100%;height:auto;display:block;margin:1em "
-      "0}</style></head><body>\n");
   char title[300];
   snprintf(title, sizeof title, "Passes of %s", program);
   heading(&r, 1, title);
-  comparison(&r, documents, count);
+  for (int programs = 0; programs < 2; programs++)
+    HSC_GOTO(comparison(&r, documents, count, programs));
   for (size_t i = 0; i < count; i++)
     if (is_ablation(documents[i]))
       HSC_GOTO(ablation_part(&r, documents[i]));
   for (size_t i = 0; i < count; i++)
     if (is_list(documents[i]))
       HSC_GOTO(list_part(&r, documents[i]));
-  hsc_bytes_append_text(&r.html, "</body></html>\n");
   hsc_bytes_printf(&path, "%s/report.md", directory);
   HSC_GOTO(hsc_bytes_status(&r.md));
   HSC_GOTO(hsc_file_write_atomic(hsc_bytes_text(&path), r.md.data, r.md.size));
-  hsc_bytes_reset(&path);
-  hsc_bytes_printf(&path, "%s/report.html", directory);
-  HSC_GOTO(hsc_bytes_status(&r.html));
-  HSC_GOTO(hsc_file_write_atomic(hsc_bytes_text(&path), r.html.data, r.html.size));
 done:
   hsc_bytes_deinit(&path);
   hsc_bytes_deinit(&r.md);
-  hsc_bytes_deinit(&r.html);
   return status;
 }

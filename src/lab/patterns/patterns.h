@@ -16,6 +16,7 @@
 
 #include "lab/devices/devices.h"
 #include "lab/store/store.h"
+#include "report/page_lead.h"
 #include "report/table.h"
 
 typedef struct hsc_patterns_options {
@@ -63,4 +64,6 @@ HSC_MUST_USE hsc_status *hsc_patterns_text(const json_t *result,
 HSC_MUST_USE hsc_status *hsc_patterns_text_short(const json_t *result,
                                                  const hsc_text_style *style,
                                                  hsc_bytes *out);
+// The first view of the page (report/page_lead.h); nothing is said where nothing was measured.
+void hsc_patterns_lead(const json_t *result, hsc_page_lead *lead);
 HSC_MUST_USE hsc_status *hsc_patterns_markdown(const json_t *result, hsc_bytes *out);

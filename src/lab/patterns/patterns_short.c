@@ -1,5 +1,5 @@
-// patterns_short.c - the result on one screen: what takes the time, a bar for each graph, the
-// answers in a sentence each. patterns_report.c writes all of it.
+// patterns_short.c - the result on one screen, of a terminal and of a page: what takes the time, a
+// bar for each graph, the answers in a sentence each. patterns_report.c writes all of it.
 #include <math.h>
 
 #include "lab/patterns/patterns_internal.h"
@@ -57,8 +57,14 @@ static int by_value(const void *a, const void *b) {
   return (x > y) - (x < y);
 }
 
+// Sorts the values.
+static double median_of(double *values, size_t count) {
+  qsort(values, count, sizeof *values, by_value);
+  return count ? (values[(count - 1) / 2] + values[count / 2]) / 2 : NAN;
+}
+
 // "Compiling is 61 % of ...": the part that is largest in the most configurations.
-static void write_headline(const json_t *patterns, const hsc_text_style *style, hsc_bytes *out) {
+static void write_headline(const json_t *patterns, hsc_bytes *out) {
   static const char *const words[] = {
       "Creating the client", "Compiling", "Transferring the inputs",
       "The first run",       "Waiting",   "Transferring the result back"};
@@ -83,15 +89,11 @@ static void write_headline(const json_t *patterns, const hsc_text_style *style, 
   }
   if (count == 0)
     return;  // nothing was measured; the failures say why
-  qsort(shares, count, sizeof *shares, by_value);
-  double median = (shares[(count - 1) / 2] + shares[count / 2]) / 2;
-  hsc_bytes text = {0};
-  hsc_bytes_printf(&text,
+  double median = median_of(shares, count);
+  hsc_bytes_printf(out,
                    "%s is %.0f %% of the time from nothing to the first result (median of %zu "
                    "configurations, %.0f to %.0f %%).",
                    words[best], median * 100, count, shares[0] * 100, shares[count - 1] * 100);
-  hsc_text_wrap(hsc_bytes_text(&text), 0, width_of(style), out);
-  hsc_bytes_deinit(&text);
 }
 
 // "2.21x slower" of a pattern of the graph against its natural loop; "" when it was not compared.
@@ -263,7 +265,11 @@ hsc_status *hsc_patterns_text_short(const json_t *result,
                           "the end of the time budget.\n");
   if (failed)
     write_failures(failures, failed, style, out);
-  write_headline(json_object_get(result, "patterns"), style, out);
+  hsc_bytes headline = {0};
+  write_headline(json_object_get(result, "patterns"), &headline);
+  if (headline.size)
+    hsc_text_wrap(hsc_bytes_text(&headline), 0, width_of(style), out);
+  hsc_bytes_deinit(&headline);
   size_t before = out->size;
   HSC_TRY(write_bars(result, style, out));
   if (out->size > before)
@@ -275,4 +281,63 @@ hsc_status *hsc_patterns_text_short(const json_t *result,
                         "\nall tables: hloscope patterns --all\n"
                         "a page: hloscope report FILE -o report.html\n");
   return hsc_bytes_status(out);
+}
+
+// ---- the first view of the page -----------------------------------------------------------------
+
+// The median over the configurations of what is at these keys.
+static double median_over(const json_t *patterns, const char *a, const char *b, const char *c) {
+  double values[MOST_SHARES];
+  size_t count = 0;
+  const char *key;
+  const json_t *config;
+  json_object_foreach ((json_t *)(uintptr_t)patterns, key, config) {
+    double value = hsc_json_number(hsc_json_path(config, a, b, c, NULL));
+    if (isfinite(value) && count < MOST_SHARES)
+      values[count++] = value;
+  }
+  return median_of(values, count);
+}
+
+static const json_t *question_of(const json_t *result, const char *id) {
+  size_t i;
+  const json_t *row;
+  json_array_foreach (json_object_get(result, "questions"), i, row) {
+    const char *is = json_string_value(json_object_get(row, "id"));
+    if (is && !strcmp(is, id))
+      return row;
+  }
+  return NULL;
+}
+
+void hsc_patterns_lead(const json_t *result, hsc_page_lead *lead) {
+  const json_t *patterns = json_object_get(result, "patterns");
+  const json_t *break_even = question_of(result, "break_even");
+  double parts[MOST_PARTS] = {0};
+  const char *key;
+  const json_t *config;
+  write_headline(patterns, &lead->sentence);
+  json_object_foreach ((json_t *)(uintptr_t)patterns, key, config) {
+    first_use use;
+    if (!first_use_of(config, &use))
+      continue;
+    for (size_t i = 0; i < MOST_PARTS; i++)
+      parts[i] += use.parts[i];
+  }
+  lead->bar_title = "from nothing to the first result, all configurations together";
+  for (size_t i = 0; i < MOST_PARTS; i++)
+    hsc_lead_bar(lead, PARTS[i].name, parts[i], "s");
+  hsc_lead_number(lead, median_over(patterns, "phases", "compile_miss", "median"), "s", "",
+                  "compile, median of the configurations");
+  hsc_lead_number(lead, median_over(patterns, "run", "median", NULL), "s", "",
+                  "run, warm, median of the configurations");
+  double runs = hsc_json_number(hsc_json_path(break_even, "evidence", "median_runs", NULL));
+  hsc_lead_number(lead, runs, "", "", "runs until the compile is under half of the time, median");
+  if (isfinite(runs))
+    hsc_bytes_printf(&lead->next,
+                     "Keep one process for more than %.0f runs of what it compiled, or keep "
+                     "compiled programs on disk: hloscope help cache",
+                     runs);
+  if (!lead->sentence.size)
+    hsc_lead_say(lead, "No configuration got to its first result here.");
 }

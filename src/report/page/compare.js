@@ -5,17 +5,10 @@
 function statsPart(json, part, main) {
   const top = section(part.label || "Comparison", 2), series = json.series || [], comparisons = json.comparisons || [];
   const unit = series.length && series.every((/** @type {any} */ s) => s.unit === series[0].unit) ? series[0].unit : "";
-  const told = (/** @type {string} */ v) => comparisons.filter((/** @type {any} */ c) => c.verdict === v);
   const files = new Set(series.map((/** @type {any} */ s) => s.source)).size > 1;
   const label = (/** @type {any} */ s) => (files ? `${s.source.split("/").pop()}: ${s.name || s.series}` : s.name || s.series);
   const against = (/** @type {any} */ c) => (files ? `${c.against_source.split("/").pop()}: ${c.against}` : c.against);
-  const one = comparisons[0];
-  top.append(h("p", { class: "answer" }, comparisons.length === 1 ? `${label(one)} is ${one.verdict === "cannot tell" ? "not told from" : one.verdict === "same" ? "the same as" : one.verdict + " than"} ${against(one)}: ${three(one.ratio)}× (${three(one.low)} to ${three(one.high)})` +
-      (one.verdict === "cannot tell" && one.more_runs ? `; about ${one.more_runs} more runs would tell.` : ".")
-    : comparisons.length ? `Of ${comparisons.length} comparisons ${told("faster").length} are faster, ${told("slower").length} slower, ${told("same").length} the same, ${told("cannot tell").length} cannot be told.`
-    : series.length === 1 ? `${label(series[0])}: ${shown(series[0].median, unit)} (${shown(series[0].low, unit)} to ${shown(series[0].high, unit)}), ${series[0].class}.` : `${series.length} series.`));
-  top.append(cards([{ value: String(series.length), label: "series" }, { value: String(series.reduce((/** @type {number} */ t, /** @type {any} */ s) => t + s.count, 0)), label: "samples" }, { value: shown((json.machine || {}).margin, "fraction"), label: "the least difference that is claimed" },
-    ...gradeCard({ grade: (json.machine || {}).grade })]));
+  leads(top, part, { environment: json.machine });
   main.append(top);
   if (comparisons.length) {
     const box = section("Ratios with intervals", 3), m = (json.machine || {}).margin || 0.01;

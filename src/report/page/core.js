@@ -4,7 +4,9 @@
 
 /** @typedef {{name: string, unit: string}} Column */
 /** @typedef {{view: string, columns: Column[], rows: Object<string, any>[], notes: string[]}} TableData */
-/** @typedef {{kind: string, label: string, command: string, json: any}} Part */
+/** @typedef {{title: string, parts: {name: string, text: string, share: number}[]}} Bar */
+/** What is seen first of a part; computed by the program, printed here. @typedef {{sentence: string|null, bar: Bar|null, numbers: {value: string, label: string, tone: string}[], next: string|null}} Lead */
+/** @typedef {{kind: string, label: string, command: string, lead?: Lead, json: any}} Part */
 
 /** Makes an element. Attributes that begin with "on" are listeners; children are elements or texts.
  * @param {string} tag @param {Object<string, any>} [attributes] @param {...(Node|string|number|null|undefined|false)} children @returns {HTMLElement} */
@@ -117,10 +119,38 @@ function section(title, level, id) {
   return box;
 }
 
-/** @param {{value: string, label: string, class?: string}[]} list */
-function cards(list) {
-  return h("div", { class: "cards" }, ...list.map((c) => h("div", { class: "card" + (/grade/.test(c.class || "") ? " broad" : "") }, h("b", { class: c.class || "" }, c.value),
-    h("span", {}, c.label))));
+/** The first view of a part: sentence, one bar, three numbers, what to do. All of it is text and shares that the program wrote.
+ * @param {Part} part @returns {HTMLElement|null} */
+function leadView(part) {
+  const lead = part.lead;
+  if (!lead) return null;
+  const box = h("div", { class: "lead" });
+  if (lead.sentence) box.append(h("p", { class: "answer" }, lead.sentence));
+  if (lead.bar) box.append(barView(lead.bar));
+  if (lead.numbers.length) box.append(h("div", { class: "cards" }, ...lead.numbers.map((n) => h("div", { class: "card" }, h("b", { class: n.tone }, n.value), h("span", {}, n.label)))));
+  if (lead.next) box.append(h("p", { class: "next" }, h("b", {}, "Next "), lead.next));
+  return box;
+}
+
+/** Parts that do not overlap, side by side over the whole width; under it what they are. @param {Bar} bar */
+function barView(bar) {
+  const percent = (/** @type {number} */ share) => (share < 0.005 ? "<1 %" : `${Math.round(100 * share)} %`);
+  const said = bar.parts.map((p) => `${p.name} ${p.text} (${percent(p.share)})`).join(", ");
+  return h("div", { class: "whole" }, h("div", { class: "dim" }, bar.title),
+    h("div", { class: "bar", role: "img", "aria-label": `${bar.title}: ${said}` }, ...bar.parts.map((p, i) => h("div", { style: `flex-grow:${p.share};background:var(--part${i})`, title: `${p.name}: ${p.text}, ${percent(p.share)}` }))),
+    h("div", { class: "keys" }, ...bar.parts.map((p, i) => h("span", {}, h("i", { style: `background:var(--part${i})` }), p.name, " ", h("b", {}, percent(p.share)), h("span", { class: "dim" }, " " + p.text)))));
+}
+
+/** The first view of a part, and how far its numbers can be trusted. @param {HTMLElement} top @param {Part} part @param {any} json */
+function leads(top, part, json) {
+  const lead = leadView(part), note = machineNote(json.environment);
+  if (lead) top.append(lead);
+  if (note) top.append(note);
+}
+
+/** What most readers do not need is closed; a link to something in it opens it. @param {string} title @param {string} more @param {...Node} children */
+function folded(title, more, ...children) {
+  return h("details", { class: "folded" }, h("summary", {}, title, h("span", { class: "dim" }, " " + more)), ...children);
 }
 
 // Eight colours that keep apart in both schemes and for the commonest colour blindness (after Okabe & Ito).
@@ -182,9 +212,9 @@ function tip(trigger, formatter) {
   return { trigger, renderMode: "richText", confine: true, axisPointer: { type: trigger === "axis" ? "shadow" : "none" }, formatter };
 }
 
-/** The machine's grade and why. @param {any} environment */
-function gradeCard(environment) {
-  if (!environment || !environment.grade) return [];
+/** How quiet the machine was, from A (nothing disturbs) to D, and why. @param {any} environment */
+function machineNote(environment) {
+  if (!environment || !environment.grade) return null;
   const reasons = (environment.grade_reasons || []).join("; ");
-  return [{ value: environment.grade, label: "grade of the machine" + (reasons ? ": " + reasons : ""), class: (/[AB]/.test(environment.grade) ? "good" : "warn") + " grade" }];
+  return h("p", { class: "dim" }, "How quiet the machine was, from A (best) to D: ", h("b", { class: /[AB]/.test(environment.grade) ? "good" : "warn" }, environment.grade), reasons ? ": " + reasons : "");
 }

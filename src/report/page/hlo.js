@@ -106,9 +106,7 @@ function hloPart(json, part, main) {
   const stages = json.stages.map((/** @type {any} */ s) => ({ ...s, code: unpack(s.lines, Uint32Array) }));
   stages.forEach((/** @type {any} */ s, /** @type {number} */ i) => (s.same = i > 0 && s.code.length === stages[i - 1].code.length && s.code.every((/** @type {number} */ c, /** @type {number} */ k) => c === stages[i - 1].code[k])));
   const top = section(part.label || json.module, 2), id = /** @type {HTMLElement} */ (top.querySelector("h2")).id;
-  const changed = stages.filter((/** @type {any} */ s, /** @type {number} */ i) => i && !s.same), first = stages[0], last = stages[stages.length - 1];
-  top.append(h("p", { class: "answer" }, stages.length > 1 ? `${changed.length} of ${stages.length - 1} stages changed ${json.module}: ${first.code.length} lines of HLO became ${last.code.length}.` : `${json.module} was written at one stage only.`));
-  top.append(cards([{ value: String(stages.length), label: "stages" }, { value: String(changed.length), label: "changed the program" }, { value: String(last.code.length - first.code.length), label: "lines more at the end" }]));
+  leads(top, part, json);
   let at = Math.max(0, stages.findIndex((/** @type {any} */ s, /** @type {number} */ i) => i > 0 && !s.same)), folded = true, hide = false, bare = true, query = "", found = -1;
   /** @type {{rows: (DiffRow|number)[], same: (r: DiffRow) => boolean}} */
   let view = { rows: [], same: () => true };
@@ -167,7 +165,7 @@ function hloPart(json, part, main) {
       if (typeof r === "number") return h("div", { class: "diff-row fold", style }, `⋯ ${r} equal lines`);
       const left = withoutMetadata(r[0] >= 0 && at ? lineText(true, r[0]) : null), right = withoutMetadata(r[1] >= 0 ? lineText(false, r[1]) : null), equal = !at || view.same(r);
       const hit = query && ((left || "").toLowerCase().includes(query) || (right || "").toLowerCase().includes(query)) ? (from + k === found ? " hit now" : " hit") : "";
-      const own = (r[1] >= 0 && followed[at] && followed[at].line === r[1]) || (at && r[0] >= 0 && followed[at - 1] && followed[at - 1].line === r[0]) ? " followed" : "";
+      const own = (r[1] >= 0 && followed[at]?.line === r[1]) || (at && r[0] >= 0 && followed[at - 1]?.line === r[0]) ? " followed" : "";
       return h("div", { class: "diff-row" + hit + own, style, onclick: () => pick(r) }, h("code", { title: left && left.length > 50 ? left.trim() : null, class: equal ? "" : left == null ? "none" : "gone" }, ...(left == null ? [""] : marked(left, equal ? null : right))), h("code", { title: right && right.length > 50 ? right.trim() : null, class: equal ? "" : right == null ? "none" : "come" }, ...(right == null ? [""] : marked(right, equal ? null : left))));
     }));
   }
@@ -253,11 +251,3 @@ function hloPart(json, part, main) {
   });
 }
 
-/** Two programs that were compared outside: the changed instructions side by side. @param {any} json @param {Part} part @param {HTMLElement} main */
-function diffPart(json, part, main) {
-  const top = section(part.label || "Difference", 2), s = json.summary || {};
-  top.append(h("p", { class: "answer" }, `From ${json.from} to ${json.to}: ${s.changed} instructions changed, ${s.fused} went into fusions, ${s.moved} moved, ${s.added} are new, ${s.removed} are gone; ${s.kept} stayed.`));
-  top.append(cards(["changed", "fused", "added", "removed"].map((k) => ({ value: String(s[k] ?? "–"), label: k }))));
-  top.append(tableOf("difference", (json.instructions || []).map((/** @type {any} */ i) => ({ ...i, before: i.left, after: i.right })), { state: "", what: "", computation: "", before: "", after: "", into: "" }));
-  main.append(top);
-}

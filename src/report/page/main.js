@@ -2,7 +2,7 @@
 // main.js - builds the page from the data element: a part for each file that was given.
 
 /** @type {Object<string, (json: any, part: Part, main: HTMLElement) => void>} */
-const RENDERERS = { patterns: patternsPart, passes_list: passListPart, passes_time: passTimePart, passes_validate: validatePart, passes_diff: diffPart, hlo_stages: hloPart, passes_ablate: ablatePart, stats: statsPart, listing: listingPart, run: runPart, capture: capturePart, profile: capturePart, doctor: doctorPart, explain: explainPart, other: genericPart };
+const RENDERERS = { patterns: patternsPart, passes_list: passListPart, passes_time: passTimePart, passes_validate: validatePart, passes_diff: diffPart, hlo_stages: hloPart, passes_ablate: ablatePart, stats: statsPart, listing: listingPart, run: runPart, capture: capturePart, profile: capturePart, doctor: doctorPart, explain: explainPart, table: genericPart, other: genericPart };
 
 function build() {
   const element = document.getElementById("data"), data = JSON.parse((element && element.textContent) || "{}"), main = /** @type {HTMLElement} */ (document.getElementById("content"));

@@ -72,11 +72,8 @@ function compileTree(json) {
 
 /** @param {any} json @param {Part} part @param {HTMLElement} main */
 function passTimePart(json, part, main) {
-  const top = section(part.label || "Compile time", 2), compile = json.compile || {}, first = (json.phases || []).slice().sort((/** @type {any} */ a, /** @type {any} */ b) => b.median - a.median)[0];
-  const dear = (json.passes || []).slice().sort((/** @type {any} */ a, /** @type {any} */ b) => b.median - a.median)[0];
-  top.append(h("p", { class: "answer" }, `Compiling ${short(json.program)} on ${json.device} takes ${seconds(compile.median)} (${seconds(compile.low)} to ${seconds(compile.high)})` + (first ? `, most of it in ${first.name}: ${shown(first.share, "fraction")}` : "") + (dear ? `; the dearest pass is ${dear.name} with ${seconds(dear.median)}.` : ".")));
-  top.append(cards([{ value: seconds(compile.median), label: "a compile, median" }, { value: seconds(json.first_compile), label: "the first of a process" },
-    { value: String((json.passes || []).length), label: "passes timed" }, ...gradeCard(json.environment)]));
+  const top = section(part.label || "Compile time", 2), compile = json.compile || {};
+  leads(top, part, json);
   const how = samplingNote(json.sampling);
   if (how) top.append(how);
   main.append(top);
@@ -95,19 +92,17 @@ function passTimePart(json, part, main) {
 
 /** @param {any} json @param {Part} part @param {HTMLElement} main */
 function validatePart(json, part, main) {
-  const top = section(part.label || "Numbers of each stage", 2), stages = json.stages || [], bad = stages.filter((/** @type {any} */ s) => s.verdict === "different"), first = json.first;
-  top.append(h("p", { class: "answer" }, first ? `The numbers of ${short(json.program)} change first after ${first.pass} in ${first.pipeline}` + (first.instruction ? `, at ${first.instruction.name}: ${first.instruction.value_before} became ${first.instruction.value_after}.` : ".") : `No pass changes the numbers of ${short(json.program)}: ${stages.length} stages are ${json.verdict}.`));
-  top.append(cards([{ value: String(stages.length), label: "stages run" }, { value: String(bad.length), label: "with other numbers", class: bad.length ? "bad" : "good" }, { value: json.verdict || "–", label: "over all", class: json.verdict === "different" ? "bad" : "" }]));
+  const top = section(part.label || "Numbers of each stage", 2), stages = json.stages || [];
+  leads(top, part, json);
   top.append(tableOf("stages", stages, { run: "", pipeline: "", pass: "", verdict: "", max_abs: "", max_ulp: "", skipped: "" }));
   main.append(top);
 }
 
 /** @param {any} json @param {Part} part @param {HTMLElement} main */
 function passListPart(json, part, main) {
-  const top = section(part.label || "Passes", 2), totals = json.totals || {};
+  const top = section(part.label || "Passes", 2);
   const runs = (json.pipelines || []).flatMap((/** @type {any} */ p) => p.passes.map((/** @type {any} */ q) => ({ ...q, inside: p.name })));
-  top.append(h("p", { class: "answer" }, `${totals.pipelines ?? (json.pipelines || []).length} pipelines, ${totals.passes ?? "?"} distinct passes, ${totals.runs ?? runs.length} runs, ${totals.changed ?? "?"} changed ${short(json.program)} on ${json.device || "?"}.`));
-  top.append(cards([{ value: String(totals.runs ?? runs.length), label: "pass runs" }, { value: String(totals.changed ?? "–"), label: "changed something" }, { value: seconds(totals.seconds ?? json.compile_seconds), label: "in passes" }, ...gradeCard(json.environment)]));
+  leads(top, part, json);
   main.append(top);
 
   const nested = compileTree(json);
@@ -159,12 +154,8 @@ const OUTCOME_CLASS = /** @type {Object<string, string>} */ ({ same: "dim", fast
 
 /** @param {any} json @param {Part} part @param {HTMLElement} main */
 function ablatePart(json, part, main) {
-  const top = section(part.label || "What each pass is worth", 2), variants = json.variants || [], outcomes = (json.totals && json.totals.outcomes) || {};
-  const timed = variants.filter((/** @type {any} */ v) => v.total_time), worst = timed.slice().sort((/** @type {any} */ a, /** @type {any} */ b) => b.total_time.ratio - a.total_time.ratio)[0];
-  const broken = variants.filter((/** @type {any} */ v) => /error|abort|timeout/.test(v.outcome));
-  top.append(h("p", { class: "answer" }, `${variants.length} passes of ${json.device || "?"} were switched off one by one on ${short(json.program)}: ` +
-    Object.entries(outcomes).map(([k, n]) => `${n} ${k}`).join(", ") + "." + (worst && worst.total_time.low > 1 ? ` Most is lost without ${worst.pass}: ${three(worst.total_time.ratio)}× the time.` : "")));
-  top.append(cards([{ value: String(outcomes.same ?? 0), label: "make no difference to the program" }, { value: String(variants.length - (outcomes.same ?? 0) - broken.length), label: "change it" }, { value: String(broken.length), label: "break the compile", class: broken.length ? "bad" : "" }, ...gradeCard(json.environment)]));
+  const top = section(part.label || "What each pass is worth", 2), variants = json.variants || [];
+  leads(top, part, json);
   const how = json.timing && samplingNote(json.timing.sampling);
   if (how) top.append(how);
   main.append(top);

@@ -1,27 +1,14 @@
 // @ts-check
 // patterns.js - the pattern analysis: where the time goes, the series of trials, the model and the break-even point.
 
-const PHASES = /** @type {[string, string][]} */ ([["client_create", "client"], ["transfer_in", "transfer in"], ["compile_miss", "compile"], ["first_execution", "first run"], ["execute", "run"], ["sync", "sync"], ["transfer_out", "transfer out"]]);
+const PHASES = /** @type {[string, string][]} */ ([["client_create", "client"], ["compile_miss", "compile"], ["transfer_in", "to device"], ["first_execution", "first run"], ["sync", "waiting"], ["transfer_out", "back"], ["execute", "run"]]);
 
 /** @param {any} json @param {Part} part @param {HTMLElement} main */
 function patternsPart(json, part, main) {
   const top = section(part.label || "Patterns", 2);
   main.append(top);
   const names = Object.keys(json.patterns || {}), done = names.filter((n) => json.patterns[n].status === "ok");
-  const question = (/** @type {string} */ id) => (json.questions || []).find((/** @type {any} */ q) => q.id === id);
-  const lead = question("dominance") || (json.questions || [])[(json.questions || []).length - 1] || (json.questions || [])[0];
-  if (lead) top.append(h("p", { class: "answer" }, lead.answer));
-  const median = (/** @type {number[]} */ list) => { const s = list.slice().sort((a, b) => a - b), m = s.length >> 1; return s.length ? (s.length % 2 ? s[m] : (s[m - 1] + s[m]) / 2) : NaN; };
-  const of = (/** @type {string} */ phase) => median(done.map((n) => (json.patterns[n].phases || {})[phase]).filter(Boolean).map((p) => p.median));
-  const said = question("break_even");
-  const half = said && said.evidence && isFinite(said.evidence.median_runs) ? said.evidence.median_runs : median(done.map((n) => { const m = (json.theoretical_analysis[n] || {}).model; return m && m.runs_until_compile_under_half ? m.runs_until_compile_under_half.estimate : NaN; }).filter(isFinite));
-  top.append(cards([
-    { value: seconds(of("compile_miss")), label: `compile, median of ${done.length} configurations` },
-    { value: seconds(median(done.map((n) => json.patterns[n].run && json.patterns[n].run.median).filter(isFinite))), label: "run, warm, median" },
-    { value: isFinite(half) ? String(half) : "–", label: "runs until the compile is under half of the time" },
-    ...gradeCard(json.environment),
-  ]));
-
+  leads(top, part, json);
   const texts = done.map((n) => ({ name: n, sampling: (json.patterns[n].run || {}).sampling })).filter((x) => x.sampling);
   if (texts.length) {
     const wide = texts.filter((x) => x.sampling.more_needed > 0).sort((x, y) => y.sampling.more_needed - x.sampling.more_needed);

@@ -4,9 +4,7 @@
 /** @param {any} json @param {Part} part @param {HTMLElement} main */
 function runPart(json, part, main) {
   const top = section(part.label || "Run", 2), devices = json.devices || [], ok = devices.filter((/** @type {any} */ d) => d.status === "ok" && d.run);
-  const best = ok.slice().sort((/** @type {any} */ a, /** @type {any} */ b) => a.run.median - b.run.median)[0];
-  top.append(h("p", { class: "answer" }, best ? `${short(json.program)} runs fastest on ${best.device}: ${seconds(best.run.median)} (${seconds(best.run.low)} to ${seconds(best.run.high)}).` : `${short(json.program)}: ${devices.map((/** @type {any} */ d) => d.device + " " + d.status).join(", ")}.`));
-  top.append(cards([...(best ? [{ value: seconds(best.run.median), label: "run on " + best.device }, { value: seconds(best.phases.compile ?? best.phases.executable_load), label: best.phases.compile != null ? "compile" : "load from the cache" }, { value: shown(best.run.median > 0 ? best.flops / best.run.median : null, "flop/s"), label: "achieved" }] : []), ...gradeCard(json.environment)]));
+  leads(top, part, json);
   top.append(tableOf("devices", devices.map((/** @type {any} */ d) => ({ device: d.device, status: d.status, compile: d.phases && (d.phases.compile ?? d.phases.executable_load), run: d.run && d.run.median, low: d.run && d.run.low, high: d.run && d.run.high, instructions: d.instructions, fusions: d.fusions, flops: d.flops, bytes: d.bytes, temp_bytes: d.temp_bytes, code_bytes: d.code_bytes, message: d.message })),
     { device: "", status: "", compile: "s", run: "s", low: "s", high: "s", instructions: "", fusions: "", flops: "flops", bytes: "bytes", temp_bytes: "bytes", code_bytes: "bytes", message: "" }));
   for (const d of ok) if (d.run.sampling) top.append(h("p", { class: "dim" }, `${d.device}: ${d.run.sampling.text}`));
@@ -35,23 +33,16 @@ function runPart(json, part, main) {
   }
 }
 
+// Tables that answer; the others are rows of single events with their ids, and are closed.
+const OPEN_VIEWS = /^(time|summary|recompiles|executables|operators|hlo-operators|framework-operators|steps)$/;
+
 /** What a capture or profile says. @param {any} json @param {Part} part @param {HTMLElement} main */
 function capturePart(json, part, main) {
   const top = section(part.label || "Capture", 2), tables = /** @type {TableData[]} */ (json.tables || []);
   const byView = new Map(tables.map((t) => [t.view, t]));
   // Members of fusions are estimates of shares of their fusion: they are not counted again.
   const full = byView.get("hlo-operators"), hlo = full && { ...full, rows: full.rows.filter((r) => !r.fusion), columns: full.columns.filter((c) => c.name !== "fusion") };
-  const summary = byView.get("summary"), again = byView.get("recompiles");
-  if (summary && summary.rows.length) {
-    const lost = again ? again.rows.filter((r) => r.times > 1) : [];
-    top.append(h("p", { class: "answer" }, lost.length ? `${lost.length} compilations were repeats and cost ${seconds(lost.reduce((t, r) => t + r.compile, 0) * 1e-9)}. The dearest: ${lost.slice().sort((a, b) => b.compile - a.compile)[0].executable}, ${lost.slice().sort((a, b) => b.compile - a.compile)[0].why}.` : `${summary.rows.reduce((t, r) => t + r.count, 0)} events were recorded; nothing was compiled twice.`));
-    const time = byView.get("time");   // parts that do not overlap: sums of events, which lie inside of each other, say nothing
-    if (time) top.append(cards(time.rows.map((r) => ({ value: seconds(r.time * 1e-9), label: `${r.part}, ${shown(r.share, "fraction")}` }))));
-  } else if (hlo && hlo.rows.length) {
-    const time = hlo.columns.map((c) => c.name).find((n) => /^(total_)?self/.test(n)) || "time", first = hlo.rows.slice().sort((a, b) => (b[time] || 0) - (a[time] || 0))[0], total = hlo.rows.reduce((t, r) => t + (r[time] || 0), 0);
-    top.append(h("p", { class: "answer" }, `${first.name || first.operator || first.hlo || "The first operator"} takes the most: ${shown(total ? first[time] / total : null, "fraction")} of the operators' time.`));
-    top.append(cards([{ value: String(hlo.rows.length), label: "HLO operators" }, { value: seconds(total * 1e-9), label: "in operators" }, { value: (byView.get("steps") || { rows: [] }).rows.length ? String((byView.get("steps") || { rows: [] }).rows.length) : "–", label: "steps" }, ...gradeCard(json.environment)]));
-  }
+  leads(top, part, json);
   if (!tables.length && !(json.timeline && json.timeline.lanes.length)) top.append(h("p", { class: "empty" }, "Nothing was recorded: there is no event in it."));
   main.append(top);
   if (json.timeline && json.timeline.lanes.length) {
@@ -75,7 +66,8 @@ function capturePart(json, part, main) {
     if (t.view === "memory-timeline" && t.rows.length) box.append(memoryChart(t));
     if (full && t === hlo) {
       box.append(h("p", { class: "dim" }, "A click on a row, or Enter, opens its members and source line."), tableView(t, { bar: value, onrow: (row) => openOperator(row, full) }));
-    } else box.append(tableView(t, { bar: value }));
+    } else if (OPEN_VIEWS.test(t.view)) box.append(tableView(t, { bar: value }));
+    else box.append(folded("Rows", `${t.rows.length}`, tableView(t, { bar: value })));
     main.append(box);
   }
 }
@@ -96,9 +88,8 @@ function listingPart(json, part, main) {
 
 /** @param {any} json @param {Part} part @param {HTMLElement} main */
 function doctorPart(json, part, main) {
-  const top = section(part.label || "Doctor", 2), checks = json.checks || [], count = (/** @type {string} */ v) => checks.filter((/** @type {any} */ c) => c.verdict === v).length;
-  top.append(h("p", { class: "answer" }, count("error") ? `${count("error")} checks failed. First: ${checks.find((/** @type {any} */ c) => c.verdict === "error").evidence}` : count("warning") ? `Nothing fails; ${count("warning")} checks warn.` : "Everything that was checked is in order."));
-  top.append(cards([{ value: String(count("ok")), label: "ok", class: "good" }, { value: String(count("warning")), label: "warnings", class: "warn" }, { value: String(count("error")), label: "errors", class: "bad" }]));
+  const top = section(part.label || "Doctor", 2), checks = json.checks || [];
+  leads(top, part, json);
   top.append(tableOf("checks", checks, { id: "", verdict: "", evidence: "", fix: "" }));
   main.append(top);
 }
@@ -106,7 +97,7 @@ function doctorPart(json, part, main) {
 /** @param {any} json @param {Part} part @param {HTMLElement} main */
 function explainPart(json, part, main) {
   const top = section(part.label || "Explained log", 2);
-  top.append(h("p", { class: "answer" }, json.next || "Nothing in it is known to be wrong."));
+  leads(top, part, json);
   for (const f of json.findings || [])
     top.append(h("details", {}, h("summary", {}, h("span", { class: "chip " + (f.severity === "error" ? "bad" : f.severity === "warning" ? "warn" : "dim") }, f.severity), h("b", {}, f.entry), ` ${f.count}×, line ${f.first_line}`),
       h("p", {}, f.meaning), f.does_it_matter && h("p", {}, f.does_it_matter), f.text && h("pre", {}, f.text), f.workaround && h("p", {}, h("b", {}, "What to do: "), f.workaround),

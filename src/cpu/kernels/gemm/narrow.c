@@ -39,14 +39,13 @@ static void look(void) {
 #if defined(__x86_64__)
   found[HSC_CPU_ISA_AVX2] = hsc_narrow_kernels_avx2;
   found[HSC_CPU_ISA_AVX512] = hsc_narrow_kernels_avx512;
-  __builtin_cpu_init();
-  if (__builtin_cpu_supports("avx512vnni")) {
+  if (hsc_cpu_has(HSC_CPU_AVX512_VNNI)) {
     put(&found[HSC_CPU_ISA_AVX512], HSC_NARROW_QUADS, hsc_narrow_avx512_vnni);
     put(&found[HSC_CPU_ISA_AVX512], HSC_NARROW_SHORTS, hsc_narrow_avx512_vnni_shorts);
   }
-  if (__builtin_cpu_supports("avx512bf16"))
+  if (hsc_cpu_has(HSC_CPU_AVX512_BF16))
     put(&found[HSC_CPU_ISA_AVX512], HSC_NARROW_BRAINS, hsc_narrow_avx512_bf16);
-  if (__builtin_cpu_supports("avxvnni"))
+  if (hsc_cpu_has(HSC_CPU_AVX_VNNI))
     put(&found[HSC_CPU_ISA_AVX2], HSC_NARROW_QUADS, hsc_narrow_avx2_vnni);
 #endif
 }
