@@ -132,6 +132,8 @@ static hsc_status *eval_in_registers(hsc_small *s,
     return hsc__small_dot(s, instr, operands, &results[0].in);
   if (hsc__small_is_move(instr->op))
     return hsc__small_move(s, instr, operands, &results[0].in);
+  if (hsc__small_is_linalg(instr))
+    return hsc__small_linalg(s, instr, operands, results);
   return eval_elementwise(s, instr, operands, &results[0].in);
 }
 

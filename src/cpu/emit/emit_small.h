@@ -5,6 +5,7 @@
 //   emit_small_lanes.c  values in registers: moves between lanes
 //   emit_small_folds.c  reductions and products of values in registers
 //   emit_small_memory.c values in memory: slices, updates, copies, loads and stores of whole arrays
+//   emit_small_linalg.c calls of the kernels of small linear algebra
 //
 // The walk runs twice, as in emit.h: first `dry`, without code, when it counts and refuses.
 #pragma once
@@ -122,3 +123,12 @@ HSC_MUST_USE hsc_status *hsc__small_update(hsc_small *s,
                                            const hsc_instr *instr,
                                            const hsc_small_value *operands,
                                            hsc_small_value *out_value);
+
+// ---- emit_small_linalg.c ------------------------------------------------------------------------
+
+// Whether `instr` is a factorisation or a triangular system of one small matrix.
+bool hsc__small_is_linalg(const hsc_instr *instr);
+HSC_MUST_USE hsc_status *hsc__small_linalg(hsc_small *s,
+                                           const hsc_instr *instr,
+                                           const hsc_small_value *operands,
+                                           hsc_small_value *results);

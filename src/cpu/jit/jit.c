@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "cpu/emit/emit_llvm.h"
+#include "cpu/kernels/linalg/small_linalg.h"
 #include "cpu/kernels/vmath/vmath.h"
 
 enum { MAX_COMPILERS = 16, STORE_BUCKETS = 1024 };
@@ -25,7 +26,7 @@ struct hsc_cpu_jit {
   pthread_mutex_t store_lock;
   hsc_cpu_stored *store[STORE_BUCKETS];  // entries live until their unit goes
   compiler compilers[MAX_COMPILERS];
-  const hsc_cpu_symbol *symbols;
+  hsc_cpu_symbol *symbols;  // what generated code may call
   size_t symbol_count;
 };
 
@@ -33,6 +34,20 @@ struct hsc_cpu_jit {
 static void kernel_name(hsc_hash128 key, char out_text[40]) {
   out_text[0] = 'k';
   hsc_hash128_hex(key, out_text + 1);
+}
+
+static hsc_status *collect_symbols(hsc_cpu_jit *jit) {
+  size_t count = 0;
+  const hsc_cpu_symbol *functions = hsc_vmath_symbols(jit->isa.level, &count);
+  jit->symbols = hsc_alloc((count + 1) * sizeof *jit->symbols);
+  if (!jit->symbols)
+    return hsc_status_out_of_memory();
+  memcpy(jit->symbols, functions, count * sizeof *functions);
+  jit->symbol_count = count + 1;
+  jit->symbols[count].name = HSC_SMALL_LINALG_SYMBOL;
+  hsc_small_linalg_one one = hsc_small_linalg_kernels_for(jit->isa.level)->one;
+  memcpy(&jit->symbols[count].address, &one, sizeof one);
+  return NULL;
 }
 
 hsc_status *hsc_cpu_jit_create(const hsc_cpu_isa *isa,
@@ -44,9 +59,13 @@ hsc_status *hsc_cpu_jit_create(const hsc_cpu_isa *isa,
     return hsc_status_out_of_memory();
   jit->isa = *isa;
   jit->optimization_level = optimization_level;
+  hsc_status *status = collect_symbols(jit);
+  if (status) {
+    hsc_free(jit);
+    return status;
+  }
   pthread_mutex_init(&jit->compile_lock, NULL);
   pthread_mutex_init(&jit->store_lock, NULL);
-  jit->symbols = hsc_vmath_symbols(isa->level, &jit->symbol_count);
   *out_jit = jit;
   return NULL;
 }
@@ -62,6 +81,7 @@ void hsc_cpu_jit_destroy(hsc_cpu_jit *jit) {
   }
   pthread_mutex_destroy(&jit->compile_lock);
   pthread_mutex_destroy(&jit->store_lock);
+  hsc_free(jit->symbols);
   hsc_free(jit);
 }
 
