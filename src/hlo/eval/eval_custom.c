@@ -127,6 +127,11 @@ static int find_target(const char *target) {
   return -1;
 }
 
+bool hsc_custom_is_registered(const char *target) {
+  registered entry;
+  return find_registered(target, &entry);
+}
+
 bool hsc_custom_is_known(const char *target) {
   registered entry;
   return find_target(target) >= 0 || hsc__lapack_is_target(target) ||

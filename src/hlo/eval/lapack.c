@@ -9,6 +9,7 @@
 #include <limits.h>
 #include <math.h>
 #include <pthread.h>
+#include <sched.h>
 
 #include "base/files/places.h"
 #include "hlo/ir/custom.h"
@@ -27,12 +28,27 @@ static int provided_count;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static void *libraries[2];
+static void (*set_threads)(int);  // OpenBLAS's; NULL = another library
+static pthread_mutex_t threads_lock = PTHREAD_MUTEX_INITIALIZER;
 
+// A matrix of fewer rows and columns is done before OpenBLAS's threads are awake.
+enum { THREADED_ORDER = 256 };
+
+static int processors(void) {
+  cpu_set_t set;
+  return sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
+}
+
+// OpenBLAS's threads spin for a while after each call: small matrices are done without them.
 static void open_libraries(void) {
   static const char *const openblas[] = {"libopenblas.so.0", NULL};
   libraries[0] =
       hsc_place_open("libhloscope_openblas.so", openblas, RTLD_NOW | RTLD_LOCAL, NULL, 0);
   libraries[1] = dlopen("liblapack.so.3", RTLD_NOW | RTLD_LOCAL);
+  void *found = libraries[0] ? dlsym(libraries[0], "openblas_set_num_threads") : NULL;
+  memcpy(&set_threads, &found, sizeof found);
+  if (set_threads)
+    set_threads(1);
 }
 
 hsc_status *hsc_lapack_provide(const char *name, void *function) {
@@ -678,6 +694,27 @@ static bool attributes_fit(const job *j, int row) {
   return true;
 }
 
+static hsc_status *run_batch(job *j, int row, int64_t batches) {
+  hsc_status *status = NULL;
+  // The number of threads is the library's, not the call's.
+  bool threaded = set_threads && batches > 0 && least(j->m, j->n) >= THREADED_ORDER;
+  if (threaded) {
+    pthread_mutex_lock(&threads_lock);
+    set_threads(processors());
+  }
+  for (j->batch = 0; j->batch < batches; j->batch++) {
+    hsc_arena_reset(j->arena);
+    HSC_GOTO(rows[row].run(j));
+    HSC_GOTO(hsc_arena_status(j->arena));
+  }
+done:
+  if (threaded) {
+    set_threads(1);
+    pthread_mutex_unlock(&threads_lock);
+  }
+  return status;
+}
+
 hsc_status *hsc__lapack_run(void *user, const hsc_custom_call *call) {
   (void)user;
   char type_letter, name[16];
@@ -716,11 +753,7 @@ hsc_status *hsc__lapack_run(void *user, const hsc_custom_call *call) {
   // Nothing to compute where a side is zero: results are zeros, info is 0.
   if (j.n == 0 || (j.m == 0 && rows[row].run != run_gtsv))
     batches = 0;
-  for (j.batch = 0; j.batch < batches; j.batch++) {
-    hsc_arena_reset(scratch);
-    HSC_GOTO(rows[row].run(&j));
-    HSC_GOTO(hsc_arena_status(scratch));
-  }
+  HSC_GOTO(run_batch(&j, row, batches));
 done:
   hsc_arena_destroy(scratch);
   hsc_arena_destroy(arena);

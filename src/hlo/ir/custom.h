@@ -28,6 +28,8 @@ typedef hsc_status *(*hsc_custom_fn)(void *user, const hsc_custom_call *call);
 HSC_MUST_USE hsc_status *hsc_custom_register(const char *target,
                                              hsc_custom_fn function,
                                              void *user);
+// Whether somebody brought a function of that name: it comes before everybody's own.
+bool hsc_custom_is_registered(const char *target);
 bool hsc_custom_is_known(const char *target);
 // UNIMPLEMENTED for an unknown target, with the known name that is nearest to it; NULL for a known
 // one.

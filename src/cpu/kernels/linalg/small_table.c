@@ -23,8 +23,9 @@ const hsc_small_linalg_kernels *hsc_small_linalg_kernels_for(hsc_cpu_isa_level l
 }
 
 int hsc_small_linalg_lanes(const hsc_small_linalg *what, const hsc_cpu_isa *isa) {
-  int bytes = isa->level == HSC_CPU_ISA_BASELINE ? 16 : isa->vector_bytes;
-  return bytes / (what->is_f64 ? 8 : 4);
+  static const int bytes[] = {
+      [HSC_CPU_ISA_BASELINE] = 16, [HSC_CPU_ISA_AVX2] = 32, [HSC_CPU_ISA_AVX512] = 64};
+  return bytes[isa->level] / (what->is_f64 ? 8 : 4);
 }
 
 int64_t hsc_small_linalg_room(const hsc_small_linalg *what, const hsc_cpu_isa *isa) {
@@ -147,7 +148,7 @@ static bool routine_of(const hsc_instr *instr, hsc_small_linalg *w) {
       return true;
     case HSC_OP_CUSTOM_CALL:
       return name_of(instr->attr.custom.target, w) && w->is_f64 == (type == HSC_TYPE_F64) &&
-             attributes_of(instr, w);
+             !hsc_custom_is_registered(instr->attr.custom.target) && attributes_of(instr, w);
     default:
       return false;
   }
