@@ -93,6 +93,18 @@ bench: build ## measured comparisons (minutes; wants a quiet machine)
 bench-zoo: build ## 160 programs as users write them beside XLA:CPU (quarter of an hour, wants a quiet machine; ZOO="types_ order_" for some)
 	@python3 bench/zoo/bench_zoo.py --page docs/ZOO.md --picture docs/zoo.svg --output $(BUILD)/bench_zoo.json $(ZOO)
 
+.PHONY: zoo-baseline zoo-programs growth
+zoo-baseline: build-tests ## counts the instructions of tests/zoo/programs anew, for each instruction set of this processor
+	@python3 tests/zoo/check.py $(BUILD) --update
+
+zoo-programs: ## exports tests/zoo/programs anew (HLOSCOPE_PYTHON: a Python with JAX)
+	@JAX_PLATFORMS=cpu $(or $(HLOSCOPE_PYTHON),python3) tests/zoo/small.py tests/zoo/programs
+
+growth: ## how the work of compiling grows: twelve shapes of programs up to 50,000 instructions, counted in a build of its own (GROWTH="--all loops")
+	@test -f build-growth/build.ninja || meson setup -Dcounted_work=true -Dwerror=false -Db_lundef=false --buildtype=plain -Doptimization=1 build-growth >/dev/null
+	@ninja -C build-growth --quiet tests/growth/growth
+	@build-growth/tests/growth/growth $(GROWTH)
+
 statistics: build-tests ## the long self-test of the statistics; writes its figures into docs/statistics.md (minutes)
 	@$(BUILD)/tests/statistics/statistics_self_test --page docs/statistics.md
 
@@ -174,7 +186,7 @@ mutants-rows: ## a flag, number or name of a row of a .def changed, and which of
 
 # The seed is the week's number: other faults and programs each week, the same all week long. What was found is listed at the end; nothing keeps the rest from running.
 WEEK = $(shell date +%G%V)
-WEEKLY = mutants mutants-rows fuzz-all test-passes convert-long test-kill hunt-jax soak
+WEEKLY = mutants mutants-rows fuzz-all growth test-passes convert-long test-kill hunt-jax soak
 WEEKLY_mutants = COUNT=40 SEED=$(WEEK) MUTANT_OPTIONS=--at-least=85
 WEEKLY_mutants-rows = COUNT=20 SEED=$(WEEK) MUTANT_OPTIONS=--at-least=85
 WEEKLY_fuzz-all = TIME=600

@@ -48,8 +48,9 @@ static void elementwise_chain(hsc_bytes *t, int n) {
 
 static void layers(hsc_bytes *t, int n) {
   int count = n / 4;
-  add(t, "ENTRY e {\n  x0 = f32[4,8] parameter(0)\n  w = f32[8,8] parameter(1)\n"
-         "  b = f32[8] parameter(2)\n");
+  add(t,
+      "ENTRY e {\n  x0 = f32[4,8] parameter(0)\n  w = f32[8,8] parameter(1)\n"
+      "  b = f32[8] parameter(2)\n");
   for (int i = 0; i < count; i++)
     hsc_bytes_printf(t,
                      "  d%d = f32[4,8] dot(x%d, w), lhs_contracting_dims={1}, "
@@ -62,7 +63,8 @@ static void layers(hsc_bytes *t, int n) {
 // A sum of products of different slices.
 static void sum_of_products(hsc_bytes *t, int n) {
   int count = n / 4;
-  hsc_bytes_printf(t, "ENTRY e {\n  x = f32[%d,8] parameter(0)\n  s0 = f32[8] parameter(1)\n", count);
+  hsc_bytes_printf(t, "ENTRY e {\n  x = f32[%d,8] parameter(0)\n  s0 = f32[8] parameter(1)\n",
+                   count);
   for (int i = 0; i < count; i++)
     hsc_bytes_printf(t,
                      "  p%d = f32[1,8] slice(x), slice={[%d:%d], [0:8]}\n"
@@ -153,7 +155,9 @@ static void concatenate(hsc_bytes *t, int n) {
 // Rows written one after the other into one array.
 static void updates(hsc_bytes *t, int n) {
   int count = n / 3;
-  hsc_bytes_printf(t, "ENTRY e {\n  u0 = f32[%d,8] parameter(0)\n  x = f32[1,8] parameter(1)\n  z = s32[] constant(0)\n",
+  hsc_bytes_printf(t,
+                   "ENTRY e {\n  u0 = f32[%d,8] parameter(0)\n  x = f32[1,8] parameter(1)\n  z = "
+                   "s32[] constant(0)\n",
                    count);
   for (int i = 0; i < count; i++)
     hsc_bytes_printf(t,
@@ -165,8 +169,9 @@ static void updates(hsc_bytes *t, int n) {
 
 static void reductions(hsc_bytes *t, int n) {
   int count = n / 3;
-  add(t, "a {\n  p = f32[] parameter(0)\n  q = f32[] parameter(1)\n  ROOT r = f32[] add(p, q)\n}\n"
-         "ENTRY e {\n  x0 = f32[8,16] parameter(0)\n  z = f32[] constant(0)\n");
+  add(t,
+      "a {\n  p = f32[] parameter(0)\n  q = f32[] parameter(1)\n  ROOT r = f32[] add(p, q)\n}\n"
+      "ENTRY e {\n  x0 = f32[8,16] parameter(0)\n  z = f32[] constant(0)\n");
   for (int i = 0; i < count; i++)
     hsc_bytes_printf(t,
                      "  s%d = f32[8] reduce(x%d, z), dimensions={1}, to_apply=a\n"
@@ -183,10 +188,11 @@ static void fan_out(hsc_bytes *t, int n) {
     count *= 2;
   add(t, "ENTRY e {\n  x = f32[16,16] parameter(0)\n  v = f32[16,16] tanh(x)\n");
   for (int i = 0; i < count; i++)
-    hsc_bytes_printf(t,
-                     "  c%d = f32[] constant(%d)\n  b%d = f32[16,16] broadcast(c%d), dimensions={}\n"
-                     "  t%d = f32[16,16] multiply(v, b%d)\n",
-                     count + i, i, count + i, count + i, count + i, count + i);
+    hsc_bytes_printf(
+        t,
+        "  c%d = f32[] constant(%d)\n  b%d = f32[16,16] broadcast(c%d), dimensions={}\n"
+        "  t%d = f32[16,16] multiply(v, b%d)\n",
+        count + i, i, count + i, count + i, count + i, count + i);
   for (int i = count - 1; i >= 1; i--)
     hsc_bytes_printf(t, "  t%d = f32[16,16] add(t%d, t%d)\n", i, 2 * i, 2 * i + 1);
   add(t, "  ROOT r = f32[16,16] negate(t1)\n}\n");
@@ -289,7 +295,8 @@ static hsc_status *measure(hsc_cpu_device *device, const hsc_bytes *text, int si
   PHASE("hlo text", hsc_hlo_text_parse(hsc_bytes_view(text), "growth.hlo", &module));
   g->instructions[size] = (double)instructions_of(module);
   PHASE("proto writing", hsc_hlo_proto_write(module, &bytes));
-  PHASE("proto reading", hsc_program_read_as(HSC_FORMAT_HLO_PROTO, hsc_bytes_view(&bytes), NULL, &again));
+  PHASE("proto reading",
+        hsc_program_read_as(HSC_FORMAT_HLO_PROTO, hsc_bytes_view(&bytes), NULL, &again));
   hsc_bytes_deinit(&bytes);
   hsc_module_destroy(again);
   again = NULL;
@@ -338,8 +345,8 @@ static int judge(const char *shape, const growth *g, bool all) {
     double e = exponent(g, one);
     bad += e > BOUND;
     if (e > BOUND || all)
-      printf("%s %-18s %-28s %.2f  %.3g -> %.3g\n", e > BOUND ? "above" : "     ", shape, one->name, e,
-             one->cost[SIZES - 2], one->cost[SIZES - 1]);
+      printf("%s %-18s %-28s %.2f  %.3g -> %.3g\n", e > BOUND ? "above" : "     ", shape, one->name,
+             e, one->cost[SIZES - 2], one->cost[SIZES - 1]);
   }
   return bad;
 }
