@@ -1,5 +1,5 @@
-// count.c - instructions that one run of a program takes on the built-in device with one thread: the
-// same at every run, whatever else the machine does.
+// count.c - instructions of one run of a program on the built-in device with one thread: the same
+// at every run, whatever else the machine does.
 //
 //   count PROGRAM...      a line for each: its name and the instructions of its third run
 //
