@@ -1,7 +1,7 @@
 // growth.c - how the work of a compile grows with the program: twelve shapes of programs in three
 // sizes, up to 50,000 instructions; the exponent of each phase and each pass.
 //
-//   growth [--largest N] [--all] [SHAPE...]      a line for each exponent above the bound; 1 if one is
+//   growth [--largest N] [--all] [SHAPE...]      a line for each exponent above the bound; 1: any
 //
 // In the build that `make growth` makes, compilers put a count into every piece of straight code
 // and the clock reads that count (base/core/clock.c): what is printed is work, the same at every
