@@ -127,7 +127,7 @@ ROOMS = {
         "conform": ["devices"],
         "gate": ["devices", "run", "store", "verdict"],
         "tune": ["devices", "passes", "run", "store", "verdict"],
-        "versions": ["devices", "passes", "reduce", "run", "store"],
+        "versions": ["devices", "passes", "probe", "reduce", "run", "store"],
         "blame": ["devices", "passes", "reduce", "run", "store", "verdict"],
     },
 }

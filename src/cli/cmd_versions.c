@@ -5,19 +5,24 @@
 
 #include "cli/document.h"
 #include "cli/command.h"
+#include "lab/run/json_tree.h"
 #include "lab/versions/release_search.h"
 #include "worker/lab_compile.h"
 
 typedef struct versions_args {
-  const char *program, *device, *of, *from, *to, *symptom;
-  hsc_list overrides;
+  const char *device, *of, *from, *to, *symptom, *sizes;
+  hsc_list programs, overrides;
   int64_t seed, most;
   double limit_s;
   bool all;
 } versions_args;
 
 static const hsc_option options[] = {
-    HSC_POSITIONAL(versions_args, program, "PROGRAM", HSC_REQUIRED, "HLO, StableHLO, gzipped too"),
+    HSC_POSITIONAL_REST(versions_args,
+                        programs,
+                        "PROGRAM",
+                        HSC_REQUIRED,
+                        "HLO, StableHLO, gzipped too; or one program in several sizes"),
     HSC_OPTION_STRING(
         versions_args,
         of,
@@ -51,6 +56,14 @@ static const hsc_option options[] = {
                       "slow:1.5",
                       "what changed: slow[:FACTOR], compile[:FACTOR], memory[:FACTOR], wrong, "
                       "crash, error, hang, fires:PASS, unfused"),
+    HSC_OPTION_STRING(
+        versions_args,
+        sizes,
+        "sizes",
+        "[N=]A,B,C",
+        NULL,
+        "judge time by its exponent too: the size of each file, or with N= one file, in which the "
+        "number N (or the dimension, as x.0) is replaced by each"),
     HSC_OPTION_LIST(versions_args,
                     overrides,
                     "option",
@@ -81,18 +94,36 @@ static const char *text_at(const json_t *object, const char *key) {
   return json_string_value(json_object_get(object, key));
 }
 
-// The answer in one line, by the words beside it.
+// ": time 5.4 times, its exponent 0.94, then 1.91": what of the change can be said in numbers.
+static void print_numbers(hsc_cli *cli, const json_t *change) {
+  double factor = hsc_json_number(json_object_get(change, "factor"));
+  json_t *exponents = json_object_get(change, "exponents");
+  if (!isnan(factor))
+    hsc_cli_print(cli, ": %.3g times", factor);
+  if (exponents)
+    hsc_cli_print(cli, ", exponent %.2f, then %.2f", hsc_json_number(json_array_get(exponents, 0)),
+                  hsc_json_number(json_array_get(exponents, 1)));
+  hsc_cli_print(cli, "\n");
+}
+
+// The answer in one line a change, by the words beside it.
 static void print_answer(hsc_cli *cli, const json_t *document) {
   json_t *change;
   size_t i;
   json_t *changes = json_object_get(document, "changes");
   json_array_foreach (changes, i, change) {
-    if (text_at(change, "first_bad"))
-      hsc_cli_print(cli, "%s %s is good, %s is the first bad one\n", text_at(document, "of"),
+    bool worse = text_at(change, "first_bad");
+    if (json_is_true(json_object_get(change, "step")))  // both are good, or both bad
+      hsc_cli_print(cli, "%s %s is %s than %s", text_at(document, "of"),
+                    text_at(change, worse ? "first_bad" : "mended_in"), worse ? "worse" : "better",
+                    text_at(change, worse ? "last_good" : "last_bad"));
+    else if (worse)
+      hsc_cli_print(cli, "%s %s is good, %s is the first bad one", text_at(document, "of"),
                     text_at(change, "last_good"), text_at(change, "first_bad"));
     else
-      hsc_cli_print(cli, "%s %s is bad, %s is mended\n", text_at(document, "of"),
+      hsc_cli_print(cli, "%s %s is bad, %s is mended", text_at(document, "of"),
                     text_at(change, "last_bad"), text_at(change, "mended_in"));
+    print_numbers(cli, change);
   }
   if (json_array_size(changes) == 0)
     hsc_cli_print(
@@ -138,7 +169,9 @@ static hsc_status *print_result(hsc_cli *cli, const json_t *document) {
 
 static hsc_status *run(const void *args_of_command, hsc_cli *cli) {
   const versions_args *args = args_of_command;
-  hsc_versions_options o = {.program = args->program,
+  hsc_versions_options o = {.programs = args->programs.items,
+                            .program_count = args->programs.count,
+                            .sizes = args->sizes,
                             .of = args->of,
                             .device = args->device,
                             .from = args->from,
@@ -154,7 +187,8 @@ static hsc_status *run(const void *args_of_command, hsc_cli *cli) {
   json_t *overrides = NULL;
   json_t *document = NULL;
   hsc_status *status = NULL;
-  HSC_TRY(hsc_cli_program_file(cli, args->program));
+  for (size_t i = 0; i < args->programs.count; i++)
+    HSC_TRY(hsc_cli_program_file(cli, args->programs.items[i]));
   if (!(args->limit_s > 0) || args->most < 0)
     return hsc_cli_usage(cli, "--limit must be above 0, --most not below");
   HSC_TRY(hsc_symptom_parse(args->symptom, cli->arena, &o.symptom));
@@ -190,5 +224,7 @@ const hsc_command_body hsc_command_versions = {
     .examples =
         "hloscope versions model.mlir --of jaxlib --from 0.7.0 --to 0.10.2\n"
         "hloscope versions model.mlir --of jaxlib --symptom wrong\n"
+        "hloscope versions n1000.mlir n2000.mlir n4000.mlir --from 0.7.0 --to 0.7.2\n"
+        "hloscope versions growing.hlo --sizes 1000=1000,2000,4000 --from 0.7.0\n"
         "hloscope run model.mlir -d xla-cpu@0.7.0,xla-cpu@0.7.1",
 };

@@ -274,6 +274,20 @@ static hsc_status *measure_passes(growth *g, const hsc__growth_size *size) {
   return status;
 }
 
+// Where one quantity is asked for, the others have a reason not to be measured.
+static void leave_out(growth *g) {
+  static const char *const why = "it was not asked for";
+  bool runs = !strcmp(g->o->only, "run");
+  for (int q = 0; q < QUANTITY_COUNT; q++) {
+    bool of_runs = q == RUN || q == RUN_WALL;
+    bool of_compiles = q == COMPILE || q == MEMORY;
+    if ((of_runs && !runs) || (of_compiles && runs) || (!of_runs && !of_compiles))
+      give_reason(&g->why_not[q], why);
+  }
+  give_reason(&g->why_no_operators, why);
+  give_reason(&g->why_no_passes, why);
+}
+
 static hsc_status *measure_all(growth *g) {
   bool runs = g->spec.topology == NULL;
   char text[96];
@@ -285,6 +299,8 @@ static hsc_status *measure_all(growth *g) {
   for (int round = 0; round < g->o->rounds; round++)
     for (size_t i = 0; i < g->size_count; i++) {
       const hsc__growth_size *size = &g->sizes[round % 2 ? g->size_count - 1 - i : i];
+      if (g->o->stop && *g->o->stop)
+        return HSC_ERR(CANCELLED, "stopped in round %d of %d", round + 1, g->o->rounds);
       snprintf(text, sizeof text, "round %d of %d, size %.0f", round + 1, g->o->rounds, size->size);
       if (g->o->progress)
         g->o->progress(g->o->user, text);
@@ -505,12 +521,16 @@ hsc_status *hsc_growth(const hsc_growth_options *o, json_t **out_document) {
     HSC_GOTO(hsc_dir_make(o->keep_dir));
   HSC_GOTO(
       hsc__growth_sizes(o, o->keep_dir ? o->keep_dir : g.scratch, g.arena, g.sizes, &g.size_count));
-  HSC_GOTO(count_all(&g));
+  if (o->only)
+    leave_out(&g);
+  else
+    HSC_GOTO(count_all(&g));
   HSC_GOTO(
       hsc_lab_worker_create(&(hsc_lab_worker_options){.device = &g.spec,
                                                       .executable = o->executable,
                                                       .no_disk_cache = true,
-                                                      .memory_limit_bytes = o->memory_limit_bytes},
+                                                      .memory_limit_bytes = o->memory_limit_bytes,
+                                                      .stop = o->stop},
                             &g.worker));
   HSC_GOTO(measure_all(&g));
   HSC_GOTO(document_of(&g, out_document));

@@ -27,16 +27,32 @@ typedef struct hsc_growth_options {
   const char *executable;  // to start workers with; NULL = the running one
   int rounds;              // at least 3
   double limit_s;          // of a job
+  // "run", "compile" or "memory": that one alone is measured, without operators, passes and counts;
+  // NULL = everything
+  const char *only;
   size_t memory_limit_bytes;
   const char *keep_dir;  // scaled programs are written there; NULL = a scratch directory
   void (*progress)(void *user, const char *text);  // may be NULL
   void *user;
+  const volatile int *stop;  // may be NULL; set to 1 it ends the measurement with CANCELLED
 } hsc_growth_options;
 
 // docs/schemas/probe_exponent.json. What cannot be measured on the device is null there, with a
 // reason. Errors: INVALID_ARGUMENT (one size only, sizes that are not reported, equal or not
 // positive, a program that does not scale), the device's, the programs'.
 HSC_MUST_USE hsc_status *hsc_growth(const hsc_growth_options *options, json_t **out_document);
+
+// The files of options->programs and ->sizes alone, smallest first, scaled ones written into
+// `directory`; nothing is measured. Paths and list are in `arena`. Errors: as hsc_growth.
+typedef struct hsc_growth_program {
+  const char *path;
+  double size;
+} hsc_growth_program;
+HSC_MUST_USE hsc_status *hsc_growth_programs(const hsc_growth_options *options,
+                                             const char *directory,
+                                             hsc_arena *arena,
+                                             hsc_growth_program **out_programs,
+                                             size_t *out_count);
 
 // One measured quantity: several samples a size.
 typedef struct hsc_growth_sample {

@@ -266,3 +266,17 @@ done:
   hsc_bytes_deinit(&text);
   return status;
 }
+
+hsc_status *hsc_growth_programs(const hsc_growth_options *o,
+                                const char *directory,
+                                hsc_arena *arena,
+                                hsc_growth_program **out_programs,
+                                size_t *out_count) {
+  hsc__growth_size sizes[HSC__GROWTH_MOST_SIZES];
+  HSC_TRY(hsc__growth_sizes(o, directory, arena, sizes, out_count));
+  *out_programs = HSC_NEW_ARRAY(arena, hsc_growth_program, *out_count);
+  HSC_TRY(hsc_arena_status(arena));
+  for (size_t i = 0; i < *out_count; i++)
+    (*out_programs)[i] = (hsc_growth_program){.path = sizes[i].path, .size = sizes[i].size};
+  return NULL;
+}

@@ -1,10 +1,12 @@
-// release_search.c - the search over releases, and what differs between two neighbours.
+// release_search.c - the search over releases: both ends, then wherever a change is or may hide.
 #include "lab/versions/release_search.h"
 
 #include <math.h>
 #include <stdlib.h>
 
 #include "base/core/clock.h"
+#include "base/core/hash.h"
+#include "base/files/file_io.h"
 #include "base/text/text.h"
 #include "formats/common/formats.h"
 #include "lab/devices/device_version.h"
@@ -56,47 +58,35 @@ static hsc_status *choose_releases(hsc__versions *v) {
   v->tries = HSC_NEW_ARRAY(v->arena, hsc__try, v->count);
   HSC_TRY(hsc_arena_status(v->arena));
   for (size_t i = 0; i < v->count; i++)
-    v->tries[i] = (hsc__try){.version = v->names[first + i], .value = NAN, .low = NAN, .high = NAN};
+    v->tries[i] = hsc__try_of(v->names[first + i]);
   return NULL;
 }
 
-// ---- good or bad --------------------------------------------------------------------------------
-
-static bool is_measured(const hsc__versions *v) {
-  hsc_symptom_kind kind = v->options->symptom.kind;
-  return kind == HSC_SYMPTOM_SLOW || kind == HSC_SYMPTOM_COMPILE || kind == HSC_SYMPTOM_MEMORY;
-}
-
-// Where a value lies: below the limit it is good, above bad. Unknown while its interval spans it.
-static hsc__word word_of(const hsc__try *t, double limit) {
-  if (isnan(limit) || isnan(t->value))
-    return HSC__UNKNOWN;
-  if (t->high < limit)
-    return HSC__GOOD;
-  return t->low > limit ? HSC__BAD : HSC__UNKNOWN;
-}
+// ---- the search ---------------------------------------------------------------------------------
 
 enum { MOST_REPEATS = 4 };
 
 // Tries a release once, and for values again while they do not decide.
+static hsc_status *decide(hsc__versions *v, hsc__try *t) {
+  for (int k = 0; k < MOST_REPEATS && !t->reason; k++) {
+    t->word = hsc__word_of(v, t, false);
+    if (t->word != HSC__UNKNOWN)
+      return NULL;
+    HSC_TRY(hsc__version_again(v, t));
+  }
+  if (!t->reason) {  // the estimates have the last word, and it says so
+    t->word = hsc__word_of(v, t, true);
+    t->noisy = true;
+  }
+  return NULL;
+}
+
 static hsc_status *try_release(hsc__versions *v, size_t i) {
   hsc__try *t = &v->tries[i];
   if (t->tried)
     return NULL;
   HSC_TRY(hsc__version_try(v, t));
-  if (!is_measured(v) || isnan(v->limit))
-    return NULL;
-  for (int k = 0; k < MOST_REPEATS && !t->reason; k++) {
-    t->word = word_of(t, v->limit);
-    if (t->word != HSC__UNKNOWN)
-      return NULL;
-    HSC_TRY(hsc__version_again(v, t));
-  }
-  if (!t->reason && t->word == HSC__UNKNOWN) {  // the value itself has the last word, and says so
-    t->word = t->value > v->limit ? HSC__BAD : HSC__GOOD;
-    t->noisy = true;
-  }
-  return NULL;
+  return hsc__is_measured(v) && !isnan(v->limit) ? decide(v, t) : NULL;
 }
 
 // The first release from `i` on in the direction of `step` that can be tried at all; count = none.
@@ -114,60 +104,19 @@ static hsc_status *try_from(hsc__versions *v, size_t i, int step, size_t last, s
   }
 }
 
-// The limit between good and bad values: between the levels of the ends where those differ by the
-// factor, else the factor above the better end.
-static void set_limit(hsc__versions *v, const hsc__try *a, const hsc__try *b) {
-  double better = fmin(a->value, b->value);
-  double worse = fmax(a->value, b->value);
-  double factor = v->options->symptom.factor;
-  v->limit = worse >= factor * better ? sqrt(better * worse) : factor * better;
-}
-
-// ---- the search ---------------------------------------------------------------------------------
-
 static bool is_full(const hsc__versions *v) {
   return v->options->most > 0 && v->tried >= v->options->most;
 }
 
-// The next release to try: the middle between two neighbours (of those tried) that differ; with
-// none of those, the middle of the widest gap while no change is known (or all are wanted).
-static size_t next_release(const hsc__versions *v, bool changed) {
-  size_t best = v->count;
-  size_t best_gap = 0;
-  bool best_differs = false;
-  size_t left = v->count;
-  for (size_t i = 0; i < v->count; i++) {
-    if (!v->tries[i].tried || v->tries[i].reason)
-      continue;
-    if (left < v->count) {
-      size_t untried = 0;
-      for (size_t k = left + 1; k < i; k++)
-        untried += !v->tries[k].tried;
-      bool differs = v->tries[left].word != v->tries[i].word;
-      bool better = (differs && !best_differs) || (differs == best_differs && untried > best_gap);
-      if (untried && better && (differs || !changed || v->options->all)) {
-        best_gap = untried;
-        best_differs = differs;
-        size_t skip = (untried - 1) / 2;  // to the middle one of those that are not tried
-        for (best = left + 1; v->tries[best].tried || skip > 0; best++)
-          skip -= !v->tries[best].tried;
-      }
-    }
-    left = i;
+// Values beside a change are measured once more, the two of them one after the other: what the
+// machine did meanwhile is no change.
+static hsc_status *confirm(hsc__versions *v) {
+  for (size_t i = hsc__unconfirmed(v); i < v->count; i = hsc__unconfirmed(v)) {
+    v->tries[i].confirmed = true;
+    HSC_TRY(hsc__version_again(v, &v->tries[i]));
+    HSC_TRY(decide(v, &v->tries[i]));
   }
-  return best;
-}
-
-static bool has_change(const hsc__versions *v) {
-  hsc__word last = HSC__UNKNOWN;
-  for (size_t i = 0; i < v->count; i++) {
-    if (!v->tries[i].tried || v->tries[i].reason)
-      continue;
-    if (last != HSC__UNKNOWN && v->tries[i].word != last)
-      return true;
-    last = v->tries[i].word;
-  }
-  return false;
+  return NULL;
 }
 
 static hsc_status *search(hsc__versions *v) {
@@ -180,15 +129,19 @@ static hsc_status *search(hsc__versions *v) {
     return HSC_ERR(NOT_FOUND, "fewer than two of %zu releases can run this: %s: %s", v->count,
                    v->tries[v->count - 1].version,
                    v->tries[v->count - 1].reason ? v->tries[v->count - 1].reason : "it can");
-  if (is_measured(v)) {
-    set_limit(v, &v->tries[first], &v->tries[last]);
-    v->tries[first].word = v->tries[first].value > v->limit ? HSC__BAD : HSC__GOOD;
-    v->tries[last].word = v->tries[last].value > v->limit ? HSC__BAD : HSC__GOOD;
+  if (hsc__is_measured(v)) {
+    hsc__set_limits(v, &v->tries[first], &v->tries[last]);
+    v->tries[first].word = hsc__word_of(v, &v->tries[first], true);
+    v->tries[last].word = hsc__word_of(v, &v->tries[last], true);
   }
   for (;;) {
-    size_t next = next_release(v, has_change(v));
-    if (next == v->count || is_full(v))
-      return NULL;
+    size_t next = hsc__next_release(v);
+    if (next == v->count || is_full(v)) {
+      HSC_TRY(confirm(v));
+      if (hsc__next_release(v) == next)  // no change went away or came
+        return NULL;
+      continue;
+    }
     HSC_TRY(try_release(v, next));
   }
 }
@@ -200,37 +153,6 @@ static const char *word_text(hsc__word word) {
   return texts[word];
 }
 
-// Pairs of neighbours that differ: {"last_good", "first_bad"} or {"last_bad", "mended_in"}.
-static json_t *changes_of(const hsc__versions *v,
-                          const hsc__try **out_good,
-                          const hsc__try **out_bad) {
-  json_t *changes = json_array();
-  const hsc__try *last = NULL;
-  *out_good = *out_bad = NULL;
-  for (size_t i = 0; i < v->count; i++) {
-    const hsc__try *t = &v->tries[i];
-    if (!t->tried || t->reason)
-      continue;
-    if (last && last->word == HSC__GOOD && t->word == HSC__BAD) {
-      json_array_append_new(
-          changes, json_pack("{s:s, s:s}", "last_good", last->version, "first_bad", t->version));
-      if (!*out_bad) {
-        *out_good = last;
-        *out_bad = t;
-      }
-    } else if (last && last->word == HSC__BAD && t->word == HSC__GOOD) {
-      json_array_append_new(
-          changes, json_pack("{s:s, s:s}", "last_bad", last->version, "mended_in", t->version));
-      if (!*out_bad) {  // bad from the first on
-        *out_good = t;
-        *out_bad = last;
-      }
-    }
-    last = t;
-  }
-  return changes;
-}
-
 static const char *first_of(json_t *changes, const char *key) {
   json_t *change;
   size_t i;
@@ -238,6 +160,24 @@ static const char *first_of(json_t *changes, const char *key) {
     if (json_object_get(change, key))
       return json_string_value(json_object_get(change, key));
   return NULL;
+}
+
+static json_t *tried_json(const hsc__versions *v, const hsc__try *t) {
+  json_t *row =
+      json_pack("{s:s, s:s, s:o, s:o, s:o, s:b, s:s}", "version", t->version, "verdict",
+                word_text(t->word), "value", hsc_json_real(t->value), "low", hsc_json_real(t->low),
+                "high", hsc_json_real(t->high), "noisy", t->noisy, "seen", t->seen ? t->seen : "");
+  if (!row || !v->size_count)
+    return row;
+  json_t *values = json_array();
+  for (size_t i = 0; t->at_sizes && i < v->size_count; i++)
+    json_array_append_new(values, hsc_json_real(t->at_sizes[i]));
+  json_object_set_new(
+      row, "exponent",
+      json_pack("{s:o, s:o, s:o, s:o}", "value", hsc_json_real(t->exponent.estimate), "low",
+                hsc_json_real(t->exponent.low), "high", hsc_json_real(t->exponent.high), "values",
+                values));
+  return row;
 }
 
 static json_t *document_of(const hsc__versions *v, json_t *changes) {
@@ -250,36 +190,77 @@ static json_t *document_of(const hsc__versions *v, json_t *changes) {
       json_array_append_new(skipped,
                             json_pack("{s:s, s:s}", "version", t->version, "reason", t->reason));
     else if (t->tried)
-      json_array_append_new(
-          tried, json_pack("{s:s, s:s, s:o, s:o, s:o, s:b, s:s}", "version", t->version, "verdict",
-                           word_text(t->word), "value", hsc_json_real(t->value), "low",
-                           hsc_json_real(t->low), "high", hsc_json_real(t->high), "noisy", t->noisy,
-                           "seen", t->seen ? t->seen : ""));
+      json_array_append_new(tried, tried_json(v, t));
     else
       json_array_append_new(untried, json_string(t->version));
   }
   json_t *document =
       json_pack("{s:s, s:s, s:s, s:s, s:s?, s:s?, s:s?, s:o, s:o, s:o, s:o, s:o, s:s?}", "program",
-                v->options->program, "of", v->of, "device", v->device, "symptom",
+                v->options->programs[0], "of", v->of, "device", v->device, "symptom",
                 v->options->symptom.text, "last_good", first_of(changes, "last_good"), "first_bad",
                 first_of(changes, "first_bad"), "mended_in", first_of(changes, "mended_in"),
                 "limit", hsc_json_real(v->limit), "tried", tried, "skipped", skipped, "untried",
                 untried, "changes", json_incref(changes), "command", v->options->command);
+  json_t *sizes = json_array();
+  for (size_t i = 0; i < v->size_count; i++)
+    json_array_append_new(sizes, json_real(v->sizes[i].size));
+  json_object_set_new(document, "sizes", sizes);
+  json_object_set_new(document, "exponent_limit", hsc_json_real(v->exponent_limit));
   return document;
 }
 
 // ---- the whole ----------------------------------------------------------------------------------
 
+static hsc_status *read_sizes(hsc__versions *v) {
+  const hsc_versions_options *o = v->options;
+  v->program = o->programs[0];
+  if (o->program_count == 1 && !o->sizes)
+    return NULL;
+  if (!hsc__is_measured(v))
+    return hsc_status_usage(HSC_ERR(INVALID_ARGUMENT,
+                                    "several sizes judge slow, compile and memory, not '%s'",
+                                    o->symptom.text));
+  HSC_TRY(hsc_growth_programs(
+      &(hsc_growth_options){
+          .programs = o->programs, .program_count = o->program_count, .sizes = o->sizes},
+      v->scratch, v->arena, &v->sizes, &v->size_count));
+  v->program = v->sizes[v->size_count - 1].path;
+  return NULL;
+}
+
+// What makes a search the same one as an interrupted one: also what is in the programs, and the
+// options that they are compiled with.
+static hsc_status *plan_of(const hsc__versions *v, const char **out_plan) {
+  const hsc_versions_options *o = v->options;
+  hsc_bytes text = {0};
+  char digits[33];
+  char *options = o->overrides ? json_dumps(o->overrides, JSON_COMPACT | JSON_SORT_KEYS) : NULL;
+  hsc_status *status = NULL;
+  for (size_t i = 0; i < (v->size_count ? v->size_count : 1) && !status; i++)
+    status = hsc_file_read(v->size_count ? v->sizes[i].path : v->program, &text);
+  hsc_hash128_hex(hsc_hash128_of(text.data, text.size, 0), digits);
+  hsc_bytes_deinit(&text);
+  *out_plan =
+      hsc_arena_printf(v->arena, "versions %s %s %s %s %s %s seed %llu %s", o->programs[0], digits,
+                       v->device, v->tries[0].version, v->tries[v->count - 1].version,
+                       o->symptom.text, (unsigned long long)o->seed, options ? options : "");
+  free(options);
+  return status ? status : hsc_arena_status(v->arena);
+}
+
 static hsc_status *begin(hsc__versions *v) {
   const hsc_versions_options *o = v->options;
   HSC_TRY(hsc_arena_create(&v->arena));
   HSC_TRY(hsc_scratch_create(&v->scratch));
-  hsc_module *module = NULL;
-  hsc_status *unread = hsc_program_read_file(o->program, &module);
-  hsc_module_destroy(module);
-  if (unread && hsc_status_code(unread) != HSC_UNIMPLEMENTED)  // a release may know more than we
-    return unread;
-  hsc_status_free(unread);
+  for (size_t i = 0; i < o->program_count; i++) {
+    hsc_module *module = NULL;
+    hsc_status *unread = hsc_program_read_file(o->programs[i], &module);
+    hsc_module_destroy(module);
+    if (unread && hsc_status_code(unread) != HSC_UNIMPLEMENTED)  // a release may know more than we
+      return unread;
+    hsc_status_free(unread);
+  }
+  HSC_TRY(read_sizes(v));
   if (!o->of && !o->device)
     v->of = "jaxlib";
   else
@@ -292,10 +273,8 @@ static hsc_status *begin(hsc__versions *v) {
   HSC_TRY(choose_releases(v));
   if (!o->store)
     return NULL;
-  const char *plan = hsc_arena_printf(
-      v->arena, "versions %s %s %s %s %s seed %llu", o->program, v->device, v->tries[0].version,
-      v->tries[v->count - 1].version, o->symptom.text, (unsigned long long)o->seed);
-  HSC_TRY(hsc_arena_status(v->arena));
+  const char *plan = NULL;
+  HSC_TRY(plan_of(v, &plan));
   HSC_TRY(hsc_store_resumable(o->store, plan, &v->experiment));
   if (v->experiment)
     return hsc_store_reopen(o->store, v->experiment);
@@ -303,41 +282,46 @@ static hsc_status *begin(hsc__versions *v) {
                          &(hsc_experiment){.kind = "versions",
                                            .command = o->command,
                                            .device = v->device,
-                                           .subject = o->program,
+                                           .subject = o->programs[0],
                                            .plan = plan,
                                            .seed = o->seed},
                          &v->experiment);
 }
 
 hsc_status *hsc_versions(const hsc_versions_options *options, json_t **out_document) {
-  hsc__versions v = {.options = options, .limit = NAN};
+  hsc__versions v = {.options = options, .limit = NAN, .exponent_limit = NAN};
   const hsc__try *good = NULL;
   const hsc__try *bad = NULL;
   json_t *changes = NULL;
   json_t *differences = NULL;
   json_t *restored = NULL;
+  json_t *options_tried = NULL;
   json_t *not_compared = NULL;
   hsc_status *status = NULL;
   *out_document = NULL;
   HSC_GOTO(begin(&v));
   HSC_GOTO(search(&v));
-  changes = changes_of(&v, &good, &bad);
+  changes = hsc__changes_of(&v, &good, &bad);
   *out_document = document_of(&v, changes);
   if (!*out_document)
     HSC_GOTO(hsc_status_out_of_memory());
   differences = json_array();
   restored = json_array();
+  options_tried = json_array();
   not_compared = json_array();
   if (bad) {
     HSC_GOTO(hsc__version_differences(&v, good, bad, differences, not_compared));
-    HSC_GOTO(hsc__version_restore(&v, bad, restored));
+    HSC_GOTO(hsc__version_restore(&v, good, bad, options_tried, restored));
   }
   json_object_set(*out_document, "differences", differences);
   json_object_set(*out_document, "not_compared", not_compared);
+  json_object_set(*out_document, "options_tried", options_tried);
   json_object_set(*out_document, "restored_by", restored);
   if (options->store)
     status = hsc_store_finish(options->store, v.experiment, "done", *out_document);
 done:
+  if (hsc_status_code(status) == HSC_CANCELLED && v.experiment)
+    status = hsc_status_hint(status, "the same command goes on from here");
   if (status && options->store && v.experiment)
     status = hsc_store_end(options->store, v.experiment, status,
                            hsc_status_code(status) == HSC_CANCELLED, NULL);
@@ -347,6 +331,7 @@ done:
   }
   json_decref(changes);
   json_decref(differences);
+  json_decref(options_tried);
   json_decref(restored);
   json_decref(not_compared);
   hsc_scratch_destroy(v.scratch);

@@ -5,7 +5,11 @@
 // the ends show. Noisy values are taken again until their interval is on one side. Releases that
 // cannot run say why and are stepped over.
 //
-//   hsc_versions_options o = {.program = "m.mlir", .of = "jaxlib", .from = "0.7.0", .to = "0.9.0"};
+// A program in several sizes is judged by the exponent of its time as well as by the time of the
+// largest (lab/probe/growth.h).
+//
+//   hsc_versions_options o = {.programs = files, .program_count = 1, .of = "jaxlib",
+//                             .from = "0.7.0", .to = "0.9.0"};
 //   json_t *document;
 //   HSC_TRY(hsc_versions(&o, &document));      // docs/schemas/versions.json
 #pragma once
@@ -14,7 +18,9 @@
 #include "lab/store/store.h"
 
 typedef struct hsc_versions_options {
-  const char *program;
+  const char *const *programs;  // [program_count] paths: one, or one in several sizes
+  size_t program_count;
+  const char *sizes;      // as hsc_growth_options.sizes; NULL = told by the files, or one size
   const char *of;         // package; NULL = the device's
   const char *device;     // without its release; NULL = the package's
   const char *from, *to;  // releases; NULL = the oldest, the newest that there is

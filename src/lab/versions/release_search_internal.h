@@ -1,20 +1,27 @@
 // release_search_internal.h - what the search over releases and the looks at single ones share.
 #pragma once
 
+#include "lab/probe/growth.h"
 #include "lab/versions/release_search.h"
+#include "stats/stats.h"
 
 typedef enum hsc__word { HSC__UNKNOWN, HSC__GOOD, HSC__BAD } hsc__word;
 
 typedef struct hsc__try {
   const char *version;
   bool tried, noisy;
+  bool confirmed;  // a value beside a change: it was measured once more
   hsc__word word;
-  // seconds of a run or compile, bytes; with the interval of the median. NaN where the symptom is
-  // no value
+  // seconds of a run or compile, bytes, of the largest size; with the interval of the median. NaN
+  // where the symptom is no value
   double value, low, high;
-  const char *reason;  // it cannot be tried, and why; NULL = it can
-  const char *seen;    // in words
-  double *samples;     // [sample_count], in the arena, of all repeats
+  hsc_interval exponent;  // of the value over the sizes; NaN without sizes
+  double *at_sizes;       // [size_count], in the arena, of the last look; NULL without sizes
+  int looks;              // at the exponent; each has twice the rounds of the one before
+  const char *reason;     // it cannot be tried, and why; NULL = it can
+  bool for_now;           // the reason is of today (no index, a full disk): not kept
+  const char *seen;       // in words
+  double *samples;        // [sample_count], in the arena, of all repeats
   size_t sample_count;
 } hsc__try;
 
@@ -23,20 +30,67 @@ typedef struct hsc__versions {
   hsc_arena *arena;
   char *scratch;
   const char *of, *device;
-  const char *const *names;  // [name_count] every release that there is, oldest first
+  const char *program;        // that is looked at: the largest size
+  hsc_growth_program *sizes;  // [size_count], smallest first; NULL = one program
+  size_t size_count;          // 0 = time is judged by its value alone
+  const char *const *names;   // [name_count] every release that there is, oldest first
   size_t name_count;
   hsc__try *tries;  // [count] those between the ends
   size_t count;
   int64_t tried;
-  double limit;  // between good and bad values; NaN = not known yet
+  double limit;           // between good and bad values; NaN = not known yet
+  double exponent_limit;  // the same of exponents; NaN without sizes
   int64_t experiment;
 } hsc__versions;
+
+// ---- release_changes.c: good, bad, and where it changes -----------------------------------------
+
+// A release of which nothing is known yet.
+hsc__try hsc__try_of(const char *version);
+// Whether the symptom is a value, which has levels.
+bool hsc__is_measured(const hsc__versions *v);
+// Values of two releases that can be tried make the limits: between two that differ by the factor,
+// else the factor above the better one; of exponents the same, by a step of 0.3.
+void hsc__set_limits(hsc__versions *v, const hsc__try *a, const hsc__try *b);
+// Where a measured release lies; UNKNOWN while an interval spans its limit. `whatever` = by the
+// estimates alone.
+hsc__word hsc__word_of(const hsc__versions *v, const hsc__try *t, bool whatever);
+// Whether there is a change from `a` to `b`: good and bad, or both are of one kind and their values
+// surely lie a factor (exponents a step) apart. `out_by` says in which: "verdict", "time",
+// "exponent", "time and exponent"; may be NULL.
+bool hsc__differ(const hsc__versions *v, const hsc__try *a, const hsc__try *b, const char **out_by);
+// The next release to try; count = none is needed. Gaps with a change come first, the widest of
+// them; then, while no change is known (or all are wanted), every gap; else those in which a change
+// could hide that lasted HSC__MOST_GAP releases.
+size_t hsc__next_release(const hsc__versions *v);
+// Neighbours with a change between them and nothing untried: {"last_good", "first_bad"} or
+// {"last_bad", "mended_in"}, "by", "factor", "exponents", "step" (the verdict is the same). The two
+// of the first change, NULL = none.
+json_t *hsc__changes_of(const hsc__versions *v,
+                        const hsc__try **out_good,
+                        const hsc__try **out_bad);
+// The first neighbour of a change whose value was not measured again; count = none.
+size_t hsc__unconfirmed(const hsc__versions *v);
+enum { HSC__MOST_GAP = 5 };
+
+// ---- release_try.c: one release -----------------------------------------------------------------
 
 // Makes the release's environment and looks once. Whatever it does is in *io_try; its verdict for
 // symptoms that are no values too.
 HSC_MUST_USE hsc_status *hsc__version_try(hsc__versions *v, hsc__try *io_try);
 // More samples of a value; interval and median are of all.
 HSC_MUST_USE hsc_status *hsc__version_again(hsc__versions *v, hsc__try *io_try);
+// Looks with compile options; nothing is kept.
+HSC_MUST_USE hsc_status *hsc__version_look(hsc__versions *v, hsc__try *t, json_t *overrides);
+// The device of a release: "xla-cpu@0.7.1".
+HSC_MUST_USE hsc_status *hsc__version_spec(hsc__versions *v,
+                                           const char *version,
+                                           hsc_device_spec *out_spec);
+void hsc__version_say(const hsc__versions *v, const char *version, const char *text);
+int64_t hsc__version_limit_ns(const hsc__versions *v);
+
+// ---- release_diff.c: two neighbours -------------------------------------------------------------
+
 // Appends {"what", "before", "after"}: what the two releases make of the program; and, in words,
 // what could not be compared, and why.
 HSC_MUST_USE hsc_status *hsc__version_differences(hsc__versions *v,
@@ -44,7 +98,10 @@ HSC_MUST_USE hsc_status *hsc__version_differences(hsc__versions *v,
                                                   const hsc__try *bad,
                                                   json_t *out_differences,
                                                   json_t *out_not_compared);
-// Appends the options ("NAME=VALUE") of restoring_flags.def with which `bad` is good.
+// Tries the options of restoring_flags.def on `bad`: appends {"option", "restores", "seen"} of
+// each, and to out_flags ("NAME=VALUE") those with which it is as `good` is.
 HSC_MUST_USE hsc_status *hsc__version_restore(hsc__versions *v,
+                                              const hsc__try *good,
                                               const hsc__try *bad,
+                                              json_t *out_tried,
                                               json_t *out_flags);
