@@ -82,6 +82,10 @@ def show_failures(log: pathlib.Path) -> None:
         print("\n".join(keep[-200:]))
 
 
+# Suites that bring gigabytes from the package index: run where they, or their tests, are named.
+BY_NAME = ("releases",)
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -104,7 +108,8 @@ def main() -> int:
     ]
     for suite in options.suite:
         command += ["--suite", suite]
-    for suite in options.no_suite:
+    left_out = [] if options.suite or options.tests else list(BY_NAME)
+    for suite in [*options.no_suite, *left_out]:
         command += ["--no-suite", suite]
     # One more than there are processors: some tests wait more than they compute.
     command += ["--num-processes", str(len(os.sched_getaffinity(0)) + 1)]

@@ -133,6 +133,27 @@ static void print_answer(hsc_cli *cli, const json_t *document) {
   hsc_cli_print(cli, "\n");
 }
 
+static void note_differences(hsc_table *table, const json_t *differences) {
+  enum { MOST = 12, MOST_BYTES = 200 };
+  json_t *row;
+  size_t i;
+  json_array_foreach (differences, i, row) {
+    if (i == MOST) {
+      hsc_table_note(table, "differs: and %zu more (--format=json)",
+                     json_array_size(differences) - MOST);
+      return;
+    }
+    char *before =
+        json_dumps(json_object_get(row, "before"), JSON_ENCODE_ANY | JSON_REAL_PRECISION(6));
+    char *after =
+        json_dumps(json_object_get(row, "after"), JSON_ENCODE_ANY | JSON_REAL_PRECISION(6));
+    hsc_table_note(table, "differs: %s: %.*s, then %.*s", text_at(row, "what"), MOST_BYTES,
+                   before ? before : "", MOST_BYTES, after ? after : "");
+    free(before);
+    free(after);
+  }
+}
+
 static hsc_status *print_result(hsc_cli *cli, const json_t *document) {
   hsc_table *table = NULL;
   json_t *row;
@@ -150,15 +171,7 @@ static hsc_status *print_result(hsc_cli *cli, const json_t *document) {
   json_array_foreach (json_object_get(document, "skipped"), i, row)
     hsc_table_note(table, "%s was skipped: %.200s", text_at(row, "version"),
                    text_at(row, "reason"));
-  json_array_foreach (json_object_get(document, "differences"), i, row) {
-    char *before =
-        json_dumps(json_object_get(row, "before"), JSON_ENCODE_ANY | JSON_REAL_PRECISION(6));
-    char *after =
-        json_dumps(json_object_get(row, "after"), JSON_ENCODE_ANY | JSON_REAL_PRECISION(6));
-    hsc_table_note(table, "differs: %s: %s, then %s", text_at(row, "what"), before, after);
-    free(before);
-    free(after);
-  }
+  note_differences(table, json_object_get(document, "differences"));
   json_array_foreach (json_object_get(document, "not_compared"), i, row)
     hsc_table_note(table, "not compared: %.200s", json_string_value(row));
   json_array_foreach (json_object_get(document, "restored_by"), i, row)

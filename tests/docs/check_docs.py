@@ -2,7 +2,7 @@
 """Runs the code blocks of every page, as a reader would: each line in a folder that holds what the
 pages talk of (TAP on stdout).
 
-    tests/docs/check_docs.py build/hloscope ROOT [PAGE...]
+    tests/docs/check_docs.py build/hloscope ROOT [--network] [PAGE...]
 
 A line without `$` must end with exit code 0. Where a block shows `$ command` and what it prints,
 every line shown must be found in the output, in that order, numbers and paddings aside: columns,
@@ -10,6 +10,10 @@ words and names that have changed make the test fail. Python and C blocks must c
 beside this file says which lines need something (a network, a GPU, a vendor's compiler, a server
 that is ended by hand), which end with another code, and which are run with smaller sizes; each row
 must still match a line, or the test fails. world.py makes the files that the pages name.
+
+--network runs the lines of kind `network` too, which bring releases from the package index, into
+$HLOSCOPE_VERSIONS_TEST_DIR where that is set. Where no index can be reached they are named and not
+run.
 """
 
 import os
@@ -24,6 +28,8 @@ import world
 
 HERE = pathlib.Path(__file__).resolve().parent
 LIMIT = 180
+NETWORK_LIMIT = 1200  # a release is installed and tried in less than a minute
+NO_INDEX = "no package index can be reached"
 
 
 def read_rules() -> list[dict]:
@@ -102,8 +108,14 @@ def missing(shown: list[str], printed: str) -> str | None:
 
 class Page:
     def __init__(
-        self, path: pathlib.Path, root: pathlib.Path, hloscope: pathlib.Path, rules: list[dict]
+        self,
+        path: pathlib.Path,
+        root: pathlib.Path,
+        hloscope: pathlib.Path,
+        rules: list[dict],
+        network: bool,
     ):
+        self.network = network
         self.name = str(path.relative_to(root))
         self.rules = [rule for rule in rules if self.name.endswith(rule["page"])]
         self.text = path.read_text(encoding="utf-8")
@@ -125,7 +137,13 @@ class Page:
         if rule and rule["kind"] == "needs":
             self.skips.append(f"{rule['value']}: {command}")
             return
-        if rule and rule["kind"] == "exit":
+        if rule and rule["kind"] == "network" and not self.network:
+            self.skips.append(f"a network: {command}")
+            return
+        limit = LIMIT
+        if rule and rule["kind"] == "network":
+            limit = NETWORK_LIMIT
+        if rule and rule["kind"] in ("exit", "network"):
             code = int(rule["value"])
         if rule and rule["kind"] == "as":
             command = rule["value"]
@@ -134,7 +152,10 @@ class Page:
             self.skips.append(f"{lacks}: {command}")
             return
         self.world.provide(command)
-        done = self.world.shell(command, LIMIT)
+        done = self.world.shell(command, limit)
+        if limit == NETWORK_LIMIT and NO_INDEX in done.stdout:
+            self.skips.append(f"{NO_INDEX}: {command}")
+            return
         self.ran += 1
         if done.returncode != code:
             self.failures.append(
@@ -193,14 +214,15 @@ class Page:
 def main() -> int:
     hloscope = pathlib.Path(sys.argv[1]).resolve()
     root = pathlib.Path(sys.argv[2]).resolve()
-    chosen = sys.argv[3:]
+    network = "--network" in sys.argv[3:]
+    chosen = [argument for argument in sys.argv[3:] if argument != "--network"]
     rules = read_rules()
     todo = [p for p in pages(root) if not chosen or any(str(p).endswith(c) for c in chosen)]
     todo = [p for p in todo if blocks(p.read_text(encoding="utf-8"))]
     failed = 0
     print(f"1..{len(todo) + (0 if chosen else 1)}")
     for number, path in enumerate(todo, 1):
-        page = Page(path, root, hloscope, rules)
+        page = Page(path, root, hloscope, rules, network)
         page.check()
         failed += bool(page.failures)
         print(

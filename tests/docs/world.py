@@ -121,7 +121,8 @@ class World:
         self.environment = dict(
             os.environ,
             HOME=str(self.folder / "home"),
-            HLOSCOPE_CACHE_DIR=str(self.folder / "cache"),
+            HLOSCOPE_CACHE_DIR=os.environ.get("HLOSCOPE_VERSIONS_TEST_DIR")
+            or str(self.folder / "cache"),
             PATH=f"{self.folder / 'bin'}:{os.environ['PATH']}",
             NO_COLOR="1",
             COLUMNS="200",

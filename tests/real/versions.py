@@ -27,7 +27,7 @@ ENTRY main {
   ROOT t = f32[8,16] tanh(d)
 }
 """
-# Reads what it has written from jaxlib 0.7.0 on: right before.
+# Reads what it has written from jaxlib 0.4.35 on: right before.
 SHIFT = """HloModule shift
 ENTRY main {
   x = s32[4,1,1] parameter(0)

@@ -3,8 +3,8 @@
 //
 // Each release is asked for everything that it tells: counts of the final program, the program
 // after each pass that changed it, the passes that ran, options that are not as they are by
-// default, phases of the compile, operators by profile. What one of the two does not tell is not compared,
-// and the document says so.
+// default, phases of the compile, operators by profile. What one of the two does not tell is not
+// compared, and the document says so.
 #include <dirent.h>
 #include <math.h>
 #include <stdlib.h>
@@ -22,7 +22,9 @@
 
 typedef struct made {  // by one release; objects are {what: value}
   json_t *facts;
-  json_t *passes;     // {pass: times that it changed the program}, of all that ran
+  json_t *passes;     // {pass: times that it changed the program}
+  json_t *idle;       // {pass: true} that ran and changed nothing
+  const char *from;   // what told the passes: dumps have no idle ones
   json_t *stages;     // [{"pass", "sum"}] after each pass that changed the program
   json_t *options;    // {option: value}, of those that are not as by default
   json_t *phases;     // {phase of the compile: seconds}
@@ -31,8 +33,8 @@ typedef struct made {  // by one release; objects are {what: value}
 } made;
 
 static void deinit(made *m) {
-  json_t *parts[] = {m->facts,  m->passes,    m->stages, m->options,
-                     m->phases, m->operators, m->untold};
+  json_t *parts[] = {m->facts,   m->passes, m->idle,      m->stages,
+                     m->options, m->phases, m->operators, m->untold};
   for (size_t i = 0; i < HSC_COUNT_OF(parts); i++)
     json_decref(parts[i]);
 }
@@ -112,9 +114,14 @@ static hsc_status *add_stage(const hsc_pass_row *row, made *out) {
 static hsc_status *read_rows(const hsc_pass_list *list, made *out) {
   for (size_t i = 0; i < list->row_count; i++) {
     const hsc_pass_row *row = &list->rows[i];
-    int64_t changed = json_integer_value(json_object_get(out->passes, row->pass));
-    if (!row->nested && !row->counts)
-      json_object_set_new(out->passes, row->pass, json_integer(changed + (row->changed == 1)));
+    int64_t changes = json_integer_value(json_object_get(out->passes, row->pass));
+    bool pass = !row->nested && !row->counts;
+    if (pass && row->changed == 1) {
+      json_object_set_new(out->passes, row->pass, json_integer(changes + 1));
+      json_object_del(out->idle, row->pass);
+    } else if (pass && !changes) {
+      json_object_set_new(out->idle, row->pass, json_true());
+    }
     if (row->changed == 1 && row->dump)
       HSC_TRY(add_stage(row, out));
   }
@@ -147,6 +154,7 @@ static hsc_status *read_passes(hsc__versions *v, hsc_lab_worker *worker, made *o
                                   .limit_ns = hsc__version_limit_ns(v)};
   take_reason(out, "passes", hsc_passes_collect(worker, &o, &list));
   if (!json_object_get(out->untold, "passes")) {
+    out->from = hsc_arena_strdup(v->arena, list.from);
     take_reason(out, "stages", read_rows(&list, out));
     take_reason(out, "options", read_options(dumps, out));
     read_phases(&list, out);
@@ -194,8 +202,14 @@ static hsc_status *describe(hsc__versions *v, const char *version, made *out) {
   hsc_device_spec spec;
   hsc_lab_worker *worker = NULL;
   hsc_status *status = NULL;
-  *out = (made){json_object(), json_object(), json_array(), json_object(),
-                json_object(), json_object(), json_object()};
+  *out = (made){.facts = json_object(),
+                .passes = json_object(),
+                .idle = json_object(),
+                .stages = json_array(),
+                .options = json_object(),
+                .phases = json_object(),
+                .operators = json_object(),
+                .untold = json_object()};
   HSC_GOTO(hsc__version_spec(v, version, &spec));
   HSC_GOTO(hsc_lab_worker_create(&(hsc_lab_worker_options){.device = &spec,
                                                            .executable = v->options->executable,
@@ -251,8 +265,10 @@ static double sum_of(json_t *object) {
 }
 
 // Times are never equal: those that went up or down by half of the smaller, and by a tenth of all
-// the time that the slower of the two takes.
-static void diff_times(json_t *out, const char *prefix, json_t *before, json_t *after) {
+// the time that the slower of the two takes. What one alone has is a difference of operators; a
+// phase it only does not tell.
+static void diff_times(
+    json_t *out, const char *prefix, json_t *before, json_t *after, bool both_only) {
   json_t *kept[] = {json_object(), json_object()};
   json_t *sides[] = {before, after};
   double least = fmax(sum_of(before), sum_of(after)) / 10;
@@ -263,7 +279,8 @@ static void diff_times(json_t *out, const char *prefix, json_t *before, json_t *
       double here = json_number_value(value);
       json_t *there = json_object_get(sides[1 - k], key);
       double other = there ? json_number_value(there) : 0;
-      if (fabs(here - other) < least || fmax(here, other) < 1.5 * fmin(here, other))
+      if (fabs(here - other) < least || fmax(here, other) < 1.5 * fmin(here, other) ||
+          (both_only && !there))
         continue;
       json_object_set(kept[k], key, value);
       if (there)
@@ -289,6 +306,31 @@ static void diff_stages(json_t *out, json_t *before, json_t *after) {
                 : json_string("the end of the passes");
   }
   add_difference(out, "first stage that differs", at[0], at[1]);
+}
+
+static json_t *keys_without(json_t *object, json_t *of, json_t *or_of) {
+  json_t *keys = json_array();
+  const char *key;
+  json_t *value;
+  json_object_foreach (object, key, value)
+    if (!json_object_get(of, key) && !json_object_get(or_of, key))
+      json_array_append_new(keys, json_string(key));
+  return keys;
+}
+
+// Which of the passes run in one release alone, of those that change nothing; those that change
+// something are compared by how often.
+static void diff_idle(json_t *out, json_t *not_compared, const made *before, const made *after) {
+  if (strcmp(before->from, after->from) != 0) {
+    json_array_append_new(not_compared,
+                          json_sprintf("passes that change nothing: %s tell of the one release, "
+                                       "%s of the other",
+                                       before->from, after->from));
+    return;
+  }
+  add_difference(out, "passes that change nothing and only one of the two runs",
+                 keys_without(before->idle, after->idle, after->passes),
+                 keys_without(after->idle, before->idle, before->passes));
 }
 
 static void say_untold(json_t *out, const char *version, json_t *untold) {
@@ -318,14 +360,15 @@ hsc_status *hsc__version_differences(hsc__versions *v,
       diff_objects(out_differences, "", before.facts, after.facts);
     if (both_tell(&before, &after, "passes")) {
       diff_objects(out_differences, "changes by pass ", before.passes, after.passes);
-      diff_times(out_differences, "compile phase ", before.phases, after.phases);
+      diff_idle(out_differences, out_not_compared, &before, &after);
+      diff_times(out_differences, "compile phase ", before.phases, after.phases, true);
       if (both_tell(&before, &after, "stages"))
         diff_stages(out_differences, before.stages, after.stages);
       if (both_tell(&before, &after, "options"))
         diff_objects(out_differences, "option ", before.options, after.options);
     }
     if (both_tell(&before, &after, "operators"))
-      diff_times(out_differences, "operator ", before.operators, after.operators);
+      diff_times(out_differences, "operator ", before.operators, after.operators, false);
     say_untold(out_not_compared, good->version, before.untold);
     say_untold(out_not_compared, bad->version, after.untold);
     json_array_append_new(out_not_compared, json_string("what the back end makes: machine code"));
