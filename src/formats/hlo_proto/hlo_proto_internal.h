@@ -156,7 +156,7 @@ HSC_MUST_USE hsc_status *hsc__proto_write_literal(hsc_bytes *out,
                                                   uint32_t field,
                                                   const hsc_literal *literal);
 
-// ---- hlo_proto_attrs.c: messages that hsc_attr holds ----
+// ---- hlo_proto_dims.c: messages that describe dimensions ----
 HSC_MUST_USE hsc_status *hsc__proto_read_window(hsc_arena *arena,
                                                 hsc_view bytes,
                                                 hsc_window *out_window);
@@ -165,7 +165,16 @@ HSC_MUST_USE hsc_status *hsc__proto_read_conv_dims(hsc_arena *arena,
                                                    hsc_view bytes,
                                                    hsc_conv_dims *out_dims);
 void hsc__proto_write_conv_dims(hsc_bytes *out, uint32_t field, const hsc_conv_dims *dims);
-// One field of an instruction that has a row without text.
+HSC_MUST_USE hsc_status *hsc__proto_read_dot_dims(hsc_arena *arena,
+                                                  hsc_view bytes,
+                                                  hsc_dot_dims *dims);
+void hsc__proto_write_dot_dims(hsc_bytes *out, uint32_t field, const hsc_dot_dims *dims);
+HSC_MUST_USE hsc_status *hsc__proto_read_gather_dims(hsc_arena *arena,
+                                                     hsc_view bytes,
+                                                     hsc_gather_dims *dims);
+void hsc__proto_write_gather_dims(hsc_bytes *out, uint32_t field, const hsc_gather_dims *dims);
+
+// ---- hlo_proto_attrs.c: one field of an instruction that has a row without text ----
 HSC_MUST_USE hsc_status *hsc__proto_read_attr(hsc_arena *arena,
                                               const hsc__proto_row *row,
                                               const hsc_wire_field *field,
