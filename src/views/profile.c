@@ -23,41 +23,6 @@ const char *hsc__section_text(hsc__section section) {
   return section < HSC__SECTION_COUNT ? section_texts[section] : "";
 }
 
-bool hsc__list_grow(void **items, size_t *capacity, size_t count, size_t item_bytes) {
-  size_t more = *capacity ? 2 * *capacity : 16;
-  size_t bytes;
-  if (count < *capacity)
-    return true;
-  if (!hsc_mul_size(more, item_bytes, &bytes))
-    return false;
-  void *grown = hsc_realloc(*items, bytes);
-  if (!grown)
-    return false;
-  *items = grown;
-  *capacity = more;
-  return true;
-}
-
-void hsc__profile_note(hsc_profile *profile, const char *format, ...) {
-  va_list args;
-  va_start(args, format);
-  if (profile->notes.size)
-    hsc_bytes_append_char(&profile->notes, '\n');
-  hsc_bytes_printf_v(&profile->notes, format, args);
-  va_end(args);
-}
-
-int64_t hsc__profile_time(const hsc_profile *profile, const hsc_xline *line, int64_t offset_ps) {
-  int64_t ns;
-  // 90 days in picoseconds fit in 64 bits
-  const int64_t most_ns = (int64_t)90 * 86400 * 1000000000;
-  // another clock
-  if (__builtin_sub_overflow(line->timestamp_ns, profile->base_ns, &ns) || ns < -most_ns ||
-      ns > most_ns)
-    ns = 0;
-  return hsc__sat_add(ns * 1000, offset_ps);
-}
-
 // The first moment of all lines. Some writers give nanoseconds since the epoch, some since the
 // profile began, so those that are far from the others are taken to have a clock of their own.
 static void find_base(hsc_profile *profile) {

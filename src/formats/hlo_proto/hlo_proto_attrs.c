@@ -1,6 +1,6 @@
-// hlo_proto_attrs.c - the fields of hsc_attr as fields of HloInstructionProto, both ways, by the rows
-// of hlo_proto.def. Each kind of field has a function that reads it and one that writes it; the
-// table of kinds is at the end. hlo_proto_dims.c has the messages that describe dimensions.
+// hlo_proto_attrs.c - the fields of hsc_attr as fields of HloInstructionProto, both ways, by the
+// rows of hlo_proto.def. Each kind of field has a function that reads it and one that writes it;
+// the table of kinds is at the end. hlo_proto_dims.c has the messages that describe dimensions.
 #include "base/text/text.h"
 #include "formats/hlo_proto/hlo_proto_internal.h"
 #include "hlo/ir/attr_text.h"

@@ -1,5 +1,5 @@
-// hlo_proto_dims.c - the messages of xla_data.proto that describe dimensions, both ways: Window, and
-// the dimension numbers of convolutions, products and gathers.
+// hlo_proto_dims.c - the messages of xla_data.proto that describe dimensions, both ways: Window,
+// and the dimension numbers of convolutions, products and gathers.
 #include "formats/hlo_proto/hlo_proto_internal.h"
 
 static void put_dims(hsc_bytes *out, uint32_t field, hsc_dims dims) {

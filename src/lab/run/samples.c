@@ -1,4 +1,4 @@
-// samples.c - sets of series, and which reader a file gets.
+// samples.c - sets of series, and the numbers in texts.
 #include <math.h>
 #include <stdlib.h>
 
@@ -172,40 +172,4 @@ const char *hsc__parse_number(const char *at, const char *end, double *out_value
   text[length] = 0;
   *out_value = strtod(text, NULL);
   return at;
-}
-
-hsc_status *hsc_samples_read(hsc_samples *set,
-                             const char *path,
-                             const hsc_samples_options *options) {
-  hsc_bytes bytes = {0};
-  HSC_TRY(hsc_file_read(path, &bytes));
-  hsc_view text = hsc_bytes_view(&bytes);
-  size_t before = set->count;
-  size_t at = 0;
-  while (at < text.size && strchr(" \t\r\n", text.data[at]))
-    at++;
-  hsc_status *status;
-  if (text.size >= 4 && !memcmp(text.data, "PAR1", 4))
-    status = hsc__samples_parquet(set, path, text, options);
-  else if (at < text.size && (text.data[at] == '{' || text.data[at] == '['))
-    status = hsc__samples_json(set, path, text, options);
-  else if (memchr(text.data ? text.data : "", 0, text.size < 4096 ? text.size : 4096))
-    status =
-        hsc_status_hint(hsc_status_at(HSC_ERR(INVALID_ARGUMENT, "this is neither text nor Parquet"),
-                                      path, 0, 0, NULL),
-                        "stats takes JSON, CSV, bare numbers and Parquet; `hloscope tables CAPTURE "
-                        "events --format=csv` makes such of a capture");
-  else
-    status = hsc__samples_text(set, path, text, options);
-  hsc_bytes_deinit(&bytes);
-  if (!status && set->count == before) {
-    if (options->column)
-      status = hsc_status_at(HSC_ERR(NOT_FOUND, "no column or series '%s'", options->column), path,
-                             0, 0, NULL);
-    else
-      status = hsc_status_hint(
-          hsc_status_at(HSC_ERR(INVALID_ARGUMENT, "there are no samples in it"), path, 0, 0, NULL),
-          "samples are numbers: a list in JSON, lines or columns in text");
-  }
-  return status;
 }
