@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <time.h>
 
+#include "base/core/spill.h"
 #include "base/files/file_io.h"
 #include "base/text/text.h"
 #include "cli/command.h"
@@ -235,6 +236,7 @@ static hsc_status *export_profile(const export_args *args, hsc_cli *cli) {
 
 static hsc_status *run(const void *args_of_command, hsc_cli *cli) {
   const export_args *args = args_of_command;
+  hsc_spill_begin();
   if (hsc_xspace_is_at(args->capture))
     return export_profile(args, cli);
   for (size_t i = 0; i < args->to.count; i++)

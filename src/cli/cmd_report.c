@@ -1,4 +1,5 @@
 // cmd_report.c - hloscope report: results, captures and profiles as one HTML page.
+#include "base/core/spill.h"
 #include "cli/report_files.h"
 
 typedef struct report_args {
@@ -38,6 +39,7 @@ static const hsc_option options[] = {
 
 static hsc_status *run(const void *args_of_command, hsc_cli *cli) {
   const report_args *args = args_of_command;
+  hsc_spill_begin();
   if (!args->files.count)
     return hsc_cli_usage(cli, "FILE is missing: what shall the report be of?");
   const char *title = args->title;

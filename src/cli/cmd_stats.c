@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "base/core/spill.h"
 #include "cli/command.h"
 #include "lab/run/samples.h"
 #include "lab/run/stats_document.h"
@@ -330,6 +331,7 @@ static hsc_status *print_text(hsc_cli *cli, const hsc_samples *samples, const js
 
 static hsc_status *run(const void *args_of_command, hsc_cli *cli) {
   const stats_args *args = args_of_command;
+  hsc_spill_begin();
   if (!args->files.count)
     return hsc_cli_usage(cli, "FILE is missing: which samples?");
   if (args->grade && (args->grade[0] < 'A' || args->grade[0] > 'D' || args->grade[1]))

@@ -1,4 +1,5 @@
 // cmd_tables.c - hloscope tables: what a capture or a profile says, as tables.
+#include "base/core/spill.h"
 #include "base/files/file_io.h"
 #include "base/text/text.h"
 #include "cli/command.h"
@@ -184,6 +185,7 @@ static hsc_status *dataset_tables(const tables_args *args, hsc_cli *cli) {
 
 static hsc_status *run(const void *args_of_command, hsc_cli *cli) {
   const tables_args *args = args_of_command;
+  hsc_spill_begin();
   if (args->sql && (args->views.count || args->where || args->sort || args->limit))
     return hsc_cli_usage(cli, "--sql says it all: no VIEW, --where, --sort or --limit beside it");
   if (!hsc_file_exists(args->capture))

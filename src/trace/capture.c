@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/core/clock.h"
+#include "base/core/spill.h"
 #include "base/text/text.h"
 #include "trace/capture_folder.h"
 #include "trace/capture_internal.h"
@@ -72,8 +73,17 @@ static hsc_status *map_file(const char *path, hsc__ring *out) {
     else
       out->bytes = memory;
   }
+  if (out->bytes)
+    hsc_spill_watch(out->bytes, out->size);
   close(file);
   return status;
+}
+
+static void unmap_ring(const hsc__ring *r) {
+  if (!r->bytes)  // of a profile: its events are in memory alone
+    return;
+  hsc_spill_forget(r->bytes);
+  munmap((void *)(uintptr_t)r->bytes, r->size);
 }
 
 // Pages of a ring that were read are the kernel's again: they come back from the file when an
@@ -640,15 +650,14 @@ static hsc_status *add_ring(hsc_capture *capture, const char *path) {
   if (!status)
     status = check_header(path, &r);
   if (status) {
-    if (r.bytes)
-      munmap((void *)r.bytes, r.size);
+    unmap_ring(&r);
     return status;
   }
   if (capture->ring_count == capture->ring_capacity) {
     int capacity = capture->ring_capacity ? 2 * capture->ring_capacity : 8;
     hsc__ring *rings = hsc_realloc(capture->rings, (size_t)capacity * sizeof *rings);
     if (!rings) {
-      munmap((void *)r.bytes, r.size);
+      unmap_ring(&r);
       return hsc_status_out_of_memory();
     }
     capture->rings = rings;
@@ -715,7 +724,7 @@ static inline bool in_order(const hsc_event *events, const order_key *x, const o
 
 static size_t run_end(const hsc_event *events, const order_key *keys, size_t at, size_t count) {
   do
-    at++;
+    hsc_spill_passed(at++);
   while (at < count && in_order(events, &keys[at - 1], &keys[at]));
   return at;
 }
@@ -730,8 +739,10 @@ static void merge_runs(const hsc_event *events, order_key **keys, order_key **sp
       size_t end = middle < count ? run_end(events, from, middle, count) : middle;
       size_t a = at;
       size_t b = middle;
-      while (a < middle && b < end)
+      while (a < middle && b < end) {
+        hsc_spill_passed(a + b);
         *to++ = in_order(events, &from[a], &from[b]) ? from[a++] : from[b++];
+      }
       while (a < middle)
         *to++ = from[a++];
       while (b < end)
@@ -744,17 +755,39 @@ static void merge_runs(const hsc_event *events, order_key **keys, order_key **sp
   }
 }
 
-static hsc_status *sort_events(hsc_event *events, size_t count) {
-  bool sorted = true;
-  for (size_t i = 1; i < count && sorted; i++) {
-    const hsc_event *x = &events[i - 1];
-    const hsc_event *y = &events[i];
-    sorted =
-        x->start_ns < y->start_ns ||
-        (x->start_ns == y->start_ns && (x->duration_ns > y->duration_ns ||
-                                        (x->duration_ns == y->duration_ns && x->span <= y->span)));
+static inline bool comes_before(const hsc_event *x, const hsc_event *y) {
+  if (x->start_ns != y->start_ns)
+    return x->start_ns < y->start_ns;
+  if (x->duration_ns != y->duration_ns)
+    return x->duration_ns > y->duration_ns;
+  return x->span < y->span;
+}
+
+// One thread's events are in order but for neighbours that began at the same tick: each goes back
+// past the few that it precedes. False: several threads', which take more moves than events; what
+// was done so far is fine, only not all.
+static bool sort_neighbours(hsc_event *events, size_t count) {
+  size_t moves = 0;
+  for (size_t i = 1; i < count; i++) {
+    hsc_spill_passed(i);
+    if (!comes_before(&events[i], &events[i - 1]))
+      continue;
+    hsc_event moved = events[i];
+    size_t at = i;
+    for (; at > 0 && comes_before(&moved, &events[at - 1]); at--) {
+      events[at] = events[at - 1];
+      if (++moves > count) {
+        events[at - 1] = moved;
+        return false;
+      }
+    }
+    events[at] = moved;
   }
-  if (sorted)
+  return true;
+}
+
+static hsc_status *sort_events(hsc_event *events, size_t count) {
+  if (sort_neighbours(events, count))
     return NULL;
   order_key *keys = hsc_alloc(count * sizeof *keys);
   order_key *spare = hsc_alloc(count * sizeof *spare);
@@ -766,6 +799,7 @@ static hsc_status *sort_events(hsc_event *events, size_t count) {
   hsc_free(spare);
   // Cycle by cycle: every event moves once.
   for (size_t i = 0; i < count && !status; i++) {
+    hsc_spill_passed(i);
     if (keys[i].index == i)
       continue;
     hsc_event moved = events[i];
@@ -851,7 +885,7 @@ static hsc_status *keep_last_run(hsc_capture *capture) {
     if (is_last[i])
       capture->rings[kept++] = capture->rings[i];
     else
-      munmap((void *)(uintptr_t)capture->rings[i].bytes, capture->rings[i].size);
+      unmap_ring(&capture->rings[i]);
   }
   capture->ring_count = kept;
   if (earlier)
@@ -966,12 +1000,20 @@ static hsc_status *read_all(hsc_capture *capture) {
     hsc_capture_process *p = &capture->processes[i];
     p->end_ns = to_ns(capture, r, h->last_ticks);
     hsc_event *events = (hsc_event *)capture->events.data;
-    for (size_t e = first; e < hsc_capture_event_count(capture); e++)
+    size_t open = 0;
+    for (size_t e = first; e < hsc_capture_event_count(capture); e++) {
+      hsc_spill_passed(e);
+      open += events[e].open;
       if (events[e].start_ns + events[e].duration_ns > p->end_ns)
         p->end_ns = events[e].start_ns + events[e].duration_ns;
-    for (size_t e = first; e < hsc_capture_event_count(capture); e++)
-      if (events[e].open)
-        events[e].duration_ns = p->end_ns - events[e].start_ns;
+    }
+    for (size_t e = first; open; e++) {
+      hsc_spill_passed(e);
+      if (!events[e].open)
+        continue;
+      open--;
+      events[e].duration_ns = p->end_ns - events[e].start_ns;
+    }
     number_spans_apart(capture, i, first);
     note_process(capture, p);
   }
@@ -1017,8 +1059,7 @@ void hsc_capture_close(hsc_capture *capture) {
   if (!capture)
     return;
   for (int i = 0; i < capture->ring_count; i++)
-    if (capture->rings[i].bytes)
-      munmap((void *)capture->rings[i].bytes, capture->rings[i].size);
+    unmap_ring(&capture->rings[i]);
   hsc_free(capture->rings);
   hsc_bytes_deinit(&capture->events);
   hsc_bytes_deinit(&capture->threads);

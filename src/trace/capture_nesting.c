@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/core/hash.h"
+#include "base/core/spill.h"
 #include "trace/capture_internal.h"
 
 enum { MAX_OPEN = UINT8_MAX };
@@ -43,10 +44,12 @@ static hsc_status *nest_threads(hsc_capture *capture) {
   hsc_event *events = (hsc_event *)capture->events.data;
   for (size_t i = 0; i < hsc_capture_event_count(capture); i++) {
     hsc_event *event = &events[i];
+    hsc_spill_passed(i);
     open_spans *open = &all[event->thread];
     while (open->depth > 0 && open->ends[open->depth - 1] <= event->start_ns)
       open->depth--;
-    event->depth = (uint8_t)open->depth;
+    if (event->depth != open->depth)  // a page that is not written to need not go to disk again
+      event->depth = (uint8_t)open->depth;
     if (!hsc_event_is_span(event))
       continue;
     adopt(capture, event, open);
@@ -70,6 +73,7 @@ static int64_t run_id_of(const hsc_event *event, uint32_t key) {
 
 // Attributes are in the rings: looking at those of all events in turn would bring them in whole.
 static void release_sometimes(const hsc_capture *capture, size_t event) {
+  hsc_spill_passed(event);
   if (event % (1 << 20) == 0)
     hsc__capture_release_pages(capture);
 }
@@ -149,24 +153,91 @@ static uint32_t *slot_of(const span_index *index, int32_t process, uint64_t span
   return &index->slots[at];
 }
 
-hsc_status *hsc_capture_roots(const hsc_capture *capture, uint64_t **out_roots) {
+// Spans of a process are numbered as they begin, so a table by number is looked at from its
+// beginning to its end. Only where numbers are far apart (a damaged ring) they are hashed.
+typedef struct roots_by_number {
+  uint64_t lowest, highest;  // highest 0 = no span
+  uint64_t *roots;           // [highest - lowest + 1]; 0 = not met so far
+} roots_by_number;
+
+static uint64_t *root_at(roots_by_number *table, uint64_t span) {
+  return table->roots && span >= table->lowest && span <= table->highest
+             ? &table->roots[span - table->lowest]
+             : NULL;
+}
+
+// One table for each ring. False: numbers are too far apart, or no memory.
+static bool make_tables(const hsc_capture *capture, roots_by_number *tables) {
+  const hsc_event *events = hsc_capture_events(capture);
+  size_t count = hsc_capture_event_count(capture);
+  uint64_t all = 0;
+  for (size_t i = 0; i < count; i++) {
+    roots_by_number *t = &tables[events[i].process];
+    hsc_spill_passed(i);
+    if (events[i].span && (!t->highest || events[i].span < t->lowest))
+      t->lowest = events[i].span;
+    if (events[i].span > t->highest)
+      t->highest = events[i].span;
+  }
+  for (int r = 0; r < capture->ring_count; r++) {
+    uint64_t size = tables[r].highest ? tables[r].highest - tables[r].lowest + 1 : 0;
+    all += size < UINT64_MAX / 2 - all ? size : UINT64_MAX / 2 - all;
+    if (all > 4 * (uint64_t)count + 65536)
+      return false;
+    tables[r].roots = size ? hsc_alloc(size * sizeof(uint64_t)) : NULL;
+    if (size && !tables[r].roots)
+      return false;
+  }
+  return true;
+}
+
+// The table that has this number: the event's ring, or another one of its process.
+static uint64_t *find_root(const hsc_capture *capture,
+                           roots_by_number *tables,
+                           int32_t ring,
+                           uint64_t span) {
+  uint64_t *found = root_at(&tables[ring], span);
+  int32_t shown = capture->processes[ring].shown_as;
+  for (int r = 0; !found && r < capture->ring_count; r++)
+    if (capture->processes[r].shown_as == shown)
+      found = root_at(&tables[r], span);
+  return found;
+}
+
+// Parents come before their children, but for a run on a device that outlasts its call by a clock
+// that is off: then, and where two spans have one number, the hash decides. False: it is to.
+static bool roots_in_order(const hsc_capture *capture, roots_by_number *tables, uint64_t *roots) {
+  const hsc_event *events = hsc_capture_events(capture);
+  for (size_t i = 0; i < hsc_capture_event_count(capture); i++) {
+    const hsc_event *e = &events[i];
+    hsc_spill_passed(i);
+    uint64_t *around = e->parent ? find_root(capture, tables, e->process, e->parent) : NULL;
+    uint64_t *own = e->span ? root_at(&tables[e->process], e->span) : NULL;
+    if ((around && !*around) || (own && *own))
+      return false;
+    roots[i] = e->span;
+    if (e->parent)
+      roots[i] = around ? *around : e->parent;
+    if (own)
+      *own = roots[i];
+  }
+  return true;
+}
+
+static hsc_status *roots_by_hash(const hsc_capture *capture, uint64_t *roots) {
   enum { MOST_ANCESTORS = 4096 };  // a damaged ring's spans may be each other's parents
   const hsc_event *events = hsc_capture_events(capture);
   size_t count = hsc_capture_event_count(capture);
   span_index index = {.capture = capture, .mask = 1023};
   while (index.mask < 2 * count)
     index.mask = 2 * index.mask + 1;
-  uint64_t *roots = hsc_alloc((count + 1) * sizeof *roots);
-  index.slots = capture->processes ? hsc_alloc((index.mask + 1) * sizeof *index.slots) : NULL;
-  if (!roots || (capture->processes && !index.slots)) {
-    hsc_free(roots);
-    hsc_free(index.slots);
+  index.slots = hsc_alloc((index.mask + 1) * sizeof *index.slots);
+  if (!index.slots)
     return hsc_status_out_of_memory();
-  }
-  for (size_t i = 0; index.slots && i < count; i++)
+  for (size_t i = 0; i < count; i++)
     if (events[i].span)
       *slot_of(&index, events[i].process, events[i].span) = (uint32_t)i + 1;
-  for (size_t i = 0; index.slots && i < count; i++) {
+  for (size_t i = 0; i < count; i++) {
     uint64_t root = events[i].span;
     uint64_t parent = events[i].parent;
     for (int n = 0; parent && n < MOST_ANCESTORS; n++) {
@@ -177,8 +248,25 @@ hsc_status *hsc_capture_roots(const hsc_capture *capture, uint64_t **out_roots) 
     roots[i] = root;
   }
   hsc_free(index.slots);
-  *out_roots = roots;
   return NULL;
+}
+
+hsc_status *hsc_capture_roots(const hsc_capture *capture, uint64_t **out_roots) {
+  size_t rings = (size_t)capture->ring_count;
+  uint64_t *roots = hsc_alloc((hsc_capture_event_count(capture) + 1) * sizeof *roots);
+  roots_by_number *tables = hsc_alloc((rings + 1) * sizeof *tables);
+  hsc_status *status = roots && tables ? NULL : hsc_status_out_of_memory();
+  if (!status && capture->processes &&
+      (!make_tables(capture, tables) || !roots_in_order(capture, tables, roots)))
+    status = roots_by_hash(capture, roots);
+  for (size_t r = 0; tables && r < rings; r++)
+    hsc_free(tables[r].roots);
+  hsc_free(tables);
+  if (status)
+    hsc_free(roots);
+  else
+    *out_roots = roots;
+  return status;
 }
 
 void hsc_capture_trace_id(const hsc_capture *capture,

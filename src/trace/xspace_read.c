@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/core/spill.h"
 #include "base/files/file_io.h"
 #include "trace/xspace.h"
 
@@ -404,6 +405,7 @@ static hsc_status *map_file(hsc_xspace *space) {
       status = hsc_status_errno(errno, "cannot map", space->path);
     } else {
       space->mapping = memory;
+      hsc_spill_watch(memory, (size_t)info.st_size);
       space->mapping_bytes = (size_t)info.st_size;
       space->bytes = (hsc_view){memory, space->mapping_bytes};
     }
@@ -413,6 +415,14 @@ static hsc_status *map_file(hsc_xspace *space) {
   }
   close(file);
   return status;
+}
+
+static void unmap_file(hsc_xspace *space) {
+  if (!space->mapping)
+    return;
+  hsc_spill_forget(space->mapping);
+  munmap(space->mapping, space->mapping_bytes);
+  space->mapping = NULL;
 }
 
 static bool is_packed(hsc_view b) {
@@ -434,9 +444,7 @@ static hsc_status *unpack(hsc_xspace *space) {
     hsc_bytes_deinit(&plain);
     return hsc_status_note(status, "while: unpacking %s as a profile", space->path);
   }
-  if (space->mapping)
-    munmap(space->mapping, space->mapping_bytes);
-  space->mapping = NULL;
+  unmap_file(space);
   hsc_bytes_deinit(&space->owned);
   space->owned = plain;
   space->bytes = hsc_bytes_view(&space->owned);
@@ -490,8 +498,7 @@ hsc_status *hsc_xspace_of(hsc_view bytes, const char *path, hsc_xspace **out_spa
 void hsc_xspace_close(hsc_xspace *space) {
   if (!space)
     return;
-  if (space->mapping)
-    munmap(space->mapping, space->mapping_bytes);
+  unmap_file(space);
   hsc_bytes_deinit(&space->owned);
   hsc_arena_destroy(space->arena);
   hsc_free(space);

@@ -6,6 +6,7 @@
 #include "views/partition.h"
 
 #include "base/core/memory.h"
+#include "base/core/spill.h"
 #include "views/views_internal.h"
 
 // What an event's time may be, in the order in which it counts. A call without a run of a device
@@ -103,6 +104,7 @@ static hsc_status *find_told(const hsc__view_context *cx, const hsc__key *run_id
   for (int p = 0; p < processes; p++)
     out->last_run[p] = INT64_MIN;
   for (size_t i = 0; i < count; i++) {
+    hsc_spill_passed(i);
     int64_t id = run_id_of(run_id, &events[i]);
     int64_t end = events[i].start_ns + events[i].duration_ns;
     bool is_run =
@@ -116,6 +118,7 @@ static hsc_status *find_told(const hsc__view_context *cx, const hsc__key *run_id
     out->told[p] = HSC_NEW_ARRAY(cx->arena, uint8_t, out->highest[p] + 1);
   HSC_TRY(hsc_arena_status(cx->arena));
   for (size_t i = 0; i < count; i++) {
+    hsc_spill_passed(i);
     int64_t id = events[i].kind == HSC_RECORD_COMPLETE ? run_id_of(run_id, &events[i]) : 0;
     if (id > 0 && id <= out->highest[events[i].process])
       out->told[events[i].process][id] = 1;
@@ -134,6 +137,7 @@ static hsc_status *find_compiling(const hsc__view_context *cx, calls *out) {
   for (int p = 0; p < hsc_capture_process_count(cx->capture); p++)
     last[p] = INT64_MAX;
   for (size_t i = count; i-- > 0;) {  // from the end: the next compilation after each call
+    hsc_spill_passed(i);
     const hsc_event *e = &events[i];
     int process = hsc_capture_thread_at(cx->capture, e->thread)->process;
     if (e->category == HSC_CATEGORY_COMPILE && hsc_event_is_span(e))
@@ -157,6 +161,7 @@ static hsc_status *gather(const hsc__view_context *cx,
   int64_t end = INT64_MIN;
   for (size_t i = 0; i < count; i++) {
     const hsc_event *e = &events[i];
+    hsc_spill_passed(i);
     int64_t e_end = e->start_ns + (hsc_event_is_span(e) ? e->duration_ns : 0);
     if (e->start_ns < begin)
       begin = e->start_ns;

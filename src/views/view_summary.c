@@ -2,6 +2,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "base/core/spill.h"
 #include "base/text/text.h"
 #include "views/partition.h"
 #include "views/views_internal.h"
@@ -26,6 +27,7 @@ static hsc_status *collect(hsc__view_context *cx,
   size_t count = hsc_capture_event_count(cx->capture);
   for (size_t i = 0; i < count; i++) {
     const hsc_event *e = &events[i];
+    hsc_spill_passed(i);
     if (!hsc_event_is_span(e) || e->open || !(e->category & categories) || !hsc__wanted(cx, e))
       continue;
     if (on_tracks_only && hsc_capture_thread_at(cx->capture, e->thread)->tid)
@@ -147,15 +149,27 @@ typedef struct frame {
 
 // What lies inside of another event of the table is that event's time too: its share is of what is
 // its own. Events come by their begin. True when it lies in none.
-static bool take_nested(hsc__view_context *cx, frame **open, const hsc_event *e, hsc__series *of) {
+static bool take_nested(hsc__view_context *cx,
+                        frame **open,
+                        frame **spare,  // frames that are over, to be used again
+                        const hsc_event *e,
+                        hsc__series *of) {
   frame **innermost = &open[e->thread];
-  while (*innermost && (*innermost)->end_ns <= e->start_ns)
-    *innermost = (*innermost)->around;
+  while (*innermost && (*innermost)->end_ns <= e->start_ns) {
+    frame *over = *innermost;
+    *innermost = over->around;
+    over->around = *spare;
+    *spare = over;
+  }
   frame *around = *innermost;
   bool inside = around && e->start_ns + e->duration_ns <= around->end_ns;
   if (inside)
     around->series->nested_ns += (double)e->duration_ns;
-  frame *next = HSC_NEW(cx->arena, frame);
+  frame *next = *spare;
+  if (next)
+    *spare = next->around;
+  else
+    next = HSC_NEW(cx->arena, frame);
   if (next) {
     *next = (frame){e->start_ns + e->duration_ns, of, around};
     *innermost = next;
@@ -169,10 +183,12 @@ static hsc_status *by_name(hsc__view_context *cx, uint32_t categories, bool byte
   hsc_status *status = NULL;
   const hsc_event *events = hsc_capture_events(cx->capture);
   double all = 0;
+  frame *spare = NULL;
   frame **open = HSC_NEW_ARRAY(cx->arena, frame *, hsc_capture_thread_count(cx->capture) + 1);
   HSC_GOTO(hsc_arena_status(cx->arena));
   for (size_t i = 0; i < hsc_capture_event_count(cx->capture); i++) {
     const hsc_event *e = &events[i];
+    hsc_spill_passed(i);
     if (!hsc_event_is_span(e) || e->open || !(e->category & categories) || !hsc__wanted(cx, e))
       continue;
     hsc__series *series = hsc__series_get(&set, e->category, e->name);
@@ -184,7 +200,7 @@ static hsc_status *by_name(hsc__view_context *cx, uint32_t categories, bool byte
       one_text(&series->category_text, hsc__attr_text(cx, e, "category"));
       one_text(&series->op_name, hsc__attr_text(cx, e, "op_name"));
     }
-    if (take_nested(cx, open, e, series))
+    if (take_nested(cx, open, &spare, e, series))
       all += (double)e->duration_ns;
   }
   HSC_GOTO(hsc_arena_status(cx->arena));

@@ -2,8 +2,11 @@
 // size arithmetic.
 #include "base/core/memory.h"
 
+#include <malloc.h>
 #include <stdatomic.h>
 #include <stdlib.h>
+
+#include "base/core/spill.h"
 
 // 0: never fails. n > 1: n - 1 more succeed. 1: every allocation fails.
 static _Atomic uint64_t fail_countdown;
@@ -25,13 +28,30 @@ void hsc_alloc_fail_after(uint64_t n) {
 void *hsc_alloc(size_t size_bytes) {
   if (injected_failure())
     return NULL;
-  return calloc(1, size_bytes ? size_bytes : 1);
+  void *spilled = hsc__spill_alloc(size_bytes);
+  return spilled ? spilled : calloc(1, size_bytes ? size_bytes : 1);
+}
+
+// What grows beyond memory's share goes on in a file, and what lies in one already grows there.
+static bool grow_spilled(void **memory, size_t size_bytes) {
+  if (hsc__spill_resize(memory, size_bytes))
+    return true;
+  void *spilled = hsc__spill_alloc(size_bytes);
+  if (!spilled)
+    return false;
+  if (*memory) {
+    size_t held = malloc_usable_size(*memory);
+    memcpy(spilled, *memory, held < size_bytes ? held : size_bytes);
+    free(*memory);
+  }
+  *memory = spilled;
+  return true;
 }
 
 void *hsc_realloc(void *memory, size_t size_bytes) {
   if (injected_failure())
     return NULL;
-  return realloc(memory, size_bytes ? size_bytes : 1);
+  return grow_spilled(&memory, size_bytes) ? memory : realloc(memory, size_bytes ? size_bytes : 1);
 }
 
 void *hsc_alloc_pages(size_t size_bytes, size_t alignment) {
@@ -41,7 +61,8 @@ void *hsc_alloc_pages(size_t size_bytes, size_t alignment) {
 }
 
 void hsc_free(void *memory) {
-  free(memory);
+  if (!hsc__spill_free(memory))
+    free(memory);
 }
 
 char *hsc_strdup(const char *text) {

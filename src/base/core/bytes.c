@@ -1,6 +1,7 @@
 // bytes.c - a growing byte buffer, always NUL-terminated, with a sticky error.
 #include "base/core/bytes.h"
 #include "base/core/memory.h"
+#include "base/core/spill.h"
 #include "base/core/status.h"
 
 #include <sys/mman.h>
@@ -68,7 +69,7 @@ void hsc_bytes_reserve(hsc_bytes *bytes, size_t size) {
     return;
   bytes->data = data;
   bytes->capacity = needed;
-  if (needed >= HUGE_BYTES)
+  if (needed >= HUGE_BYTES && !hsc_spill_holds(data))
     ask_for_huge_pages(data, needed);
 }
 
