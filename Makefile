@@ -43,13 +43,16 @@ release: wheel deb ## all artefacts of this version and their checksums, in dist
 test: build-tests ## all tests; ends with the number that passed
 	@python3 tools/run_tests.py $(BUILD) $(TEST_OPTIONS)
 
-.PHONY: test-full test-jax hunt hunt-jax
+.PHONY: test-full test-jax test-reduce hunt hunt-jax
 test-full: build-tests ## everything: JAX, PyTorch/XLA, xprof and the real compilers too, with the packages of tests/environments (5 GB, once)
 	@scripts/bootstrap --clients || echo "bootstrap: without it"
 	@python3 tools/test_full.py $(BUILD) $(FULL_OPTIONS)
 
 test-jax: build-tests ## JAX's own tests, all ids of tests/jax_ids (hours): make test-jax JAX=checkout FILES="lax_test fft_test"
 	@python3 tools/jax_ids.py --build $(BUILD) $(if $(JAX),--checkout $(JAX)) $(FILES)
+
+test-reduce: build-tests ## how small 200 seeded failures get, and in which time (an hour): make test-reduce CASES=20
+	@python3 tests/faults/measure.py $(BUILD) --cases $(or $(CASES),200)
 
 hunt: build-tests ## random programs through XLA:CPU, blamed: make hunt TIME=600 SEED=1
 	@python3 tools/hunt.py --build $(BUILD) --time $(or $(TIME),600) --seed $(or $(SEED),1) $(HUNT_OPTIONS)

@@ -27,7 +27,7 @@ static const hsc_option options[] = {
                       "SYMPTOM",
                       "wrong",
                       "symptom that must remain: wrong, crash, error, hang, slow[:FACTOR], "
-                      "compile[:FACTOR], memory[:FACTOR], fires:PASS, unfused"),
+                      "compile[:FACTOR], memory[:FACTOR], fires:PASS, unfused[:OP]"),
     HSC_OPTION_STRING(reduce_args,
                       device,
                       "device|d",

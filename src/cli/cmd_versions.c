@@ -55,7 +55,7 @@ static const hsc_option options[] = {
                       "SYMPTOM",
                       "slow:1.5",
                       "what changed: slow[:FACTOR], compile[:FACTOR], memory[:FACTOR], wrong, "
-                      "crash, error, hang, fires:PASS, unfused"),
+                      "crash, error, hang, fires:PASS, unfused[:OP]"),
     HSC_OPTION_STRING(
         versions_args,
         sizes,

@@ -3,10 +3,14 @@
 //
 // It opens the real plugin (libhloscope_cpu_pjrt.so, two folders up) and is between: a program
 // that is compiled is read, changed as the row of faults.def that HLOSCOPE_FAULT names says, and
-// given on. A fault shows wherever its pattern is, as a rule of a compiler does.
+// given on. A fault shows wherever its pattern is, as a rule of a compiler does. What makes a
+// program slow or large is in the calls around its executable, which the list `marked` knows.
 #include <dlfcn.h>
+#include <pthread.h>
 #include <stdlib.h>
+#include <unistd.h>
 
+#include "base/core/clock.h"
 #include "base/files/file_io.h"
 #include "formats/common/formats.h"
 #include "pjrt/abi.h"
@@ -114,7 +118,59 @@ static hsc_instr *rsqrt_of_add(hsc_builder *b, hsc_instr *instr) {
   return hsc_build_unary(b, HSC_OP_SQRT, instr->operands[0]);
 }
 
-// Crashes: the pattern is all that counts.
+// All other kinds: the pattern is all that counts.
+static hsc_instr *if_operand(hsc_instr *instr, hsc_op op, hsc_op operand) {
+  if (instr->op != op)
+    return NULL;
+  for (int i = 0; i < instr->operand_count; i++)
+    if (instr->operands[i]->op == operand)
+      return instr;
+  return NULL;
+}
+static hsc_instr *add_of_dot(hsc_builder *b, hsc_instr *instr) {
+  (void)b;
+  return if_operand(instr, HSC_OP_ADD, HSC_OP_DOT);
+}
+static hsc_instr *add_of_broadcast(hsc_builder *b, hsc_instr *instr) {
+  (void)b;
+  return if_operand(instr, HSC_OP_ADD, HSC_OP_BROADCAST);
+}
+static hsc_instr *slice_of_any(hsc_builder *b, hsc_instr *instr) {
+  (void)b;
+  return instr->op == HSC_OP_DYNAMIC_SLICE ? instr : NULL;
+}
+static hsc_instr *add_of_multiply(hsc_builder *b, hsc_instr *instr) {
+  (void)b;
+  return if_operand(instr, HSC_OP_ADD, HSC_OP_MULTIPLY);
+}
+static hsc_instr *broadcast_of_reduce(hsc_builder *b, hsc_instr *instr) {
+  (void)b;
+  return if_operand(instr, HSC_OP_BROADCAST, HSC_OP_REDUCE);
+}
+static hsc_instr *exp_of_anything(hsc_builder *b, hsc_instr *instr) {
+  (void)b;
+  return instr->op == HSC_OP_EXP ? instr : NULL;
+}
+static hsc_instr *dot_of_broadcast(hsc_builder *b, hsc_instr *instr) {
+  (void)b;
+  return if_operand(instr, HSC_OP_DOT, HSC_OP_BROADCAST);
+}
+static hsc_instr *multiply_of_multiply(hsc_builder *b, hsc_instr *instr) {
+  (void)b;
+  return if_operand(instr, HSC_OP_MULTIPLY, HSC_OP_MULTIPLY);
+}
+static hsc_instr *select_of_broadcast(hsc_builder *b, hsc_instr *instr) {
+  (void)b;
+  return if_operand(instr, HSC_OP_SELECT, HSC_OP_BROADCAST);
+}
+static hsc_instr *reduce_add(hsc_builder *b, hsc_instr *instr) {
+  (void)b;
+  return instr->op == HSC_OP_REDUCE && instr->called[0]->root->op == HSC_OP_ADD ? instr : NULL;
+}
+static hsc_instr *transpose_of_any(hsc_builder *b, hsc_instr *instr) {
+  (void)b;
+  return instr->op == HSC_OP_TRANSPOSE ? instr : NULL;
+}
 static hsc_instr *exp_of_subtract(hsc_builder *b, hsc_instr *instr) {
   (void)b;
   return instr->op == HSC_OP_EXP && operand_is(instr, 0, HSC_OP_SUBTRACT) ? instr : NULL;
@@ -144,7 +200,7 @@ static hsc_instr *xor_of_shift(hsc_builder *b, hsc_instr *instr) {
   return instr->op == HSC_OP_OR && operand_is(instr, 0, HSC_OP_SHIFT_LEFT) ? instr : NULL;
 }
 
-typedef enum fault_kind { WRONG, CRASH } fault_kind;
+typedef enum fault_kind { WRONG, CRASH, HANG, SLOW, COMPILE, MEMORY } fault_kind;
 static const struct {
   const char *name;
   fault_kind kind;
@@ -157,64 +213,185 @@ static const struct {
 
 // ---- programs -----------------------------------------------------------------------------------
 
-static hsc_status *spoil(hsc_module *module, size_t fault) {
+static void die(size_t fault) {
+  fprintf(stderr, "Check failed: %s != nullptr (faulty_rule.cc:%zu)\n", FAULTS[fault].name,
+          100 + fault);
+  abort();
+}
+
+static hsc_status *spoil(hsc_module *module, size_t fault, bool *out_found) {
   int computations = module->computation_count;
   for (int c = 0; c < computations; c++) {
     hsc_computation *computation = module->computations[c];
     HSC_FOR_EACH_INSTR_IN (computation, instr) {
       hsc_builder b;
-      hsc_instr *kept = instr->next;
-      hsc_builder_at(&b, computation, kept);
+      hsc_builder_at(&b, computation, instr->next);
       hsc_instr *by = FAULTS[fault].find(&b, instr);
       HSC_TRY(hsc_builder_finish(&b, NULL, NULL));
-      if (!by)
-        continue;
-      if (FAULTS[fault].kind == CRASH) {
-        fprintf(stderr, "Check failed: %s != nullptr (faulty_rule.cc:%zu)\n", FAULTS[fault].name,
-                100 + fault);
-        abort();
-      }
-      HSC_TRY(hsc_instr_replace_uses(instr, by));
+      *out_found |= by != NULL;
+      if (by && FAULTS[fault].kind == CRASH)
+        die(fault);
+      if (by && FAULTS[fault].kind == WRONG)
+        HSC_TRY(hsc_instr_replace_uses(instr, by));
     }
   }
   return hsc_module_verify(module);
 }
 
-static hsc_status *spoiled(const PJRT_Program *program, size_t fault, hsc_bytes *out) {
+static hsc_status *spoiled(const PJRT_Program *program,
+                           size_t fault,
+                           bool *out_found,
+                           hsc_bytes *out) {
   hsc_module *module = NULL;
   HSC_TRY(hsc_program_read((hsc_view){program->code, program->code_size}, "program", &module));
-  hsc_status *status = spoil(module, fault);
+  hsc_status *status = spoil(module, fault, out_found);
   if (!status)
     status = hsc_program_write(module, HSC_FORMAT_HLO_TEXT, out);
   hsc_module_destroy(module);
   return status;
 }
 
+// ---- executables that are slow or large ---------------------------------------------------------
+
+enum { MOST_MARKED = 64, MOST_DEVICES = 8, TIMES = 12, LEAST_NS = 500000 };
+
+// Loaded executables and their executables alike; the oldest goes when there are too many.
+static struct {
+  pthread_mutex_t lock;
+  const void *items[MOST_MARKED];
+  size_t next;
+  fault_kind kind;  // of the fault that marks: a process has one
+} marked = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+static void set_mark(const void *executable) {
+  pthread_mutex_lock(&marked.lock);
+  marked.items[marked.next++ % MOST_MARKED] = executable;
+  pthread_mutex_unlock(&marked.lock);
+}
+
+// Whether it has a mark; `take`: not any more.
+static bool has_mark(const void *executable, bool take) {
+  bool found = false;
+  pthread_mutex_lock(&marked.lock);
+  for (size_t i = 0; i < MOST_MARKED; i++) {
+    bool same = marked.items[i] == executable;
+    found |= same;
+    if (same && take)
+      marked.items[i] = NULL;
+  }
+  pthread_mutex_unlock(&marked.lock);
+  return found;
+}
+
+static void linger(int64_t start_ns) {
+  int64_t took_ns = hsc_now_ns() - start_ns;
+  int64_t wanted_ns = (took_ns < LEAST_NS ? LEAST_NS : took_ns) * (TIMES - 1);
+  struct timespec rest = {wanted_ns / 1000000000, wanted_ns % 1000000000};
+  nanosleep(&rest, NULL);
+}
+
+static void free_error(PJRT_Error *error) {
+  PJRT_Error_Destroy_Args args = {.struct_size = PJRT_Error_Destroy_Args_STRUCT_SIZE,
+                                  .error = error};
+  if (error)
+    real->PJRT_Error_Destroy(&args);
+}
+
+static void wait_for(PJRT_Event *event, bool destroy) {
+  PJRT_Event_Await_Args await = {.struct_size = PJRT_Event_Await_Args_STRUCT_SIZE, .event = event};
+  PJRT_Event_Destroy_Args end = {.struct_size = PJRT_Event_Destroy_Args_STRUCT_SIZE,
+                                 .event = event};
+  free_error(real->PJRT_Event_Await(&await));
+  if (destroy)
+    free_error(real->PJRT_Event_Destroy(&end));
+}
+
+static PJRT_Error *execute(PJRT_LoadedExecutable_Execute_Args *args) {
+  int64_t start_ns = hsc_now_ns();
+  PJRT_Event *done[MOST_DEVICES] = {0};
+  PJRT_LoadedExecutable_Execute_Args with = *args;
+  bool slow =
+      marked.kind == SLOW && has_mark(args->executable, false) && args->num_devices <= MOST_DEVICES;
+  if (!slow)
+    return real->PJRT_LoadedExecutable_Execute(args);
+  if (!args->device_complete_events)
+    with.device_complete_events = done;
+  PJRT_Error *error = real->PJRT_LoadedExecutable_Execute(&with);
+  for (size_t i = 0; !error && i < args->num_devices; i++)
+    wait_for(with.device_complete_events[i], !args->device_complete_events);
+  if (!error)
+    linger(start_ns);
+  return error;
+}
+
+static PJRT_Error *get_executable(PJRT_LoadedExecutable_GetExecutable_Args *args) {
+  PJRT_Error *error = real->PJRT_LoadedExecutable_GetExecutable(args);
+  if (!error && has_mark(args->loaded_executable, false))
+    set_mark(args->executable);
+  return error;
+}
+
+static PJRT_Error *memory_of(PJRT_Executable_GetCompiledMemoryStats_Args *args) {
+  PJRT_Error *error = real->PJRT_Executable_GetCompiledMemoryStats(args);
+  if (!error && marked.kind == MEMORY && has_mark(args->executable, false))
+    args->temp_size_in_bytes = TIMES * (args->temp_size_in_bytes + (1 << 20));
+  return error;
+}
+
+static PJRT_Error *destroy_loaded(PJRT_LoadedExecutable_Destroy_Args *args) {
+  has_mark(args->executable, true);
+  return real->PJRT_LoadedExecutable_Destroy(args);
+}
+
+static PJRT_Error *destroy_executable(PJRT_Executable_Destroy_Args *args) {
+  has_mark(args->executable, true);
+  return real->PJRT_Executable_Destroy(args);
+}
+
+// ---- compiling ----------------------------------------------------------------------------------
+
+static PJRT_Error *compile_as(PJRT_Client_Compile_Args *args, hsc_bytes *code) {
+  PJRT_Program other = *args->program;
+  PJRT_Client_Compile_Args with = *args;
+  other.code = code->data;
+  other.code_size = code->size;
+  other.format = (char *)(uintptr_t)"hlo";
+  other.format_size = 3;
+  with.program = &other;
+  PJRT_Error *error = real->PJRT_Client_Compile(&with);
+  args->executable = with.executable;
+  return error;
+}
+
+static PJRT_Error *compile_with_fault(PJRT_Client_Compile_Args *args, size_t fault) {
+  hsc_bytes code = {0};
+  bool found = false;
+  int64_t start_ns = hsc_now_ns();
+  marked.kind = FAULTS[fault].kind;
+  hsc_status *status = spoiled(args->program, fault, &found, &code);
+  if (status) {
+    fprintf(stderr, "faulty plugin: %s\n", hsc_status_message(status));
+    hsc_status_free(status);
+    hsc_bytes_deinit(&code);
+    return real->PJRT_Client_Compile(args);
+  }
+  while (found && FAULTS[fault].kind == HANG)
+    pause();
+  PJRT_Error *error = compile_as(args, &code);
+  hsc_bytes_deinit(&code);
+  bool marks = FAULTS[fault].kind == SLOW || FAULTS[fault].kind == MEMORY;
+  if (found && !error && marks)
+    set_mark(args->executable);
+  if (found && FAULTS[fault].kind == COMPILE)
+    linger(start_ns);
+  return error;
+}
+
 static PJRT_Error *compile(PJRT_Client_Compile_Args *args) {
   const char *wanted = getenv("HLOSCOPE_FAULT");
-  hsc_bytes code = {0};
-  for (size_t i = 0; wanted && i < HSC_COUNT_OF(FAULTS); i++) {
-    if (strcmp(FAULTS[i].name, wanted) != 0)
-      continue;
-    hsc_status *status = spoiled(args->program, i, &code);
-    if (status) {
-      fprintf(stderr, "faulty plugin: %s\n", hsc_status_message(status));
-      hsc_status_free(status);
-      hsc_bytes_deinit(&code);
-      break;
-    }
-    PJRT_Program other = *args->program;
-    PJRT_Client_Compile_Args with = *args;
-    other.code = code.data;
-    other.code_size = code.size;
-    other.format = (char *)(uintptr_t)"hlo";
-    other.format_size = 3;
-    with.program = &other;
-    PJRT_Error *error = real->PJRT_Client_Compile(&with);
-    args->executable = with.executable;
-    hsc_bytes_deinit(&code);
-    return error;
-  }
+  for (size_t i = 0; wanted && i < HSC_COUNT_OF(FAULTS); i++)
+    if (!strcmp(FAULTS[i].name, wanted))
+      return compile_with_fault(args, i);
   return real->PJRT_Client_Compile(args);
 }
 
@@ -237,5 +414,10 @@ const PJRT_Api *GetPjrtApi(void) {
   real = get();
   table = *real;
   table.PJRT_Client_Compile = compile;
+  table.PJRT_LoadedExecutable_Execute = execute;
+  table.PJRT_LoadedExecutable_GetExecutable = get_executable;
+  table.PJRT_LoadedExecutable_Destroy = destroy_loaded;
+  table.PJRT_Executable_Destroy = destroy_executable;
+  table.PJRT_Executable_GetCompiledMemoryStats = memory_of;
   return &table;
 }

@@ -198,6 +198,25 @@ static void cuts_keep_one_side(void **state) {
   hsc_module_destroy(last);
 }
 
+static void what_is_unused_becomes_a_result(void **state) {
+  hsc_module *module = parse(
+      "HloModule m\nENTRY e { a = f32[4] parameter(0)\n b = f32[4] negate(a)\n c = f32[4] "
+      "tanh(b)\n k = f32[] constant(1)\n ROOT r = f32[4] add(a, a)\n}\n");
+  hsc_module *all = parse(
+      "HloModule m\nENTRY e { a = f32[4] parameter(0)\n r = f32[4] add(a, a)\n b = f32[4] "
+      "negate(a)\n c = f32[4] tanh(b)\n ROOT t = (f32[4], f32[4]) tuple(r, c)\n}\n");
+  hsc_reduced reduced;
+  EXPECT_OK(hsc_reduce_keep_unused(module, 0, &reduced));
+  assert_true(same(reduced.module, all));
+  hsc_module_destroy(module);
+  module = reduced.module;
+  reduced.module = NULL;
+  EXPECT_OK(hsc_reduce_keep_unused(module, 0, &reduced));
+  assert_null(reduced.module);  // all of it is used now
+  hsc_module_destroy(module);
+  hsc_module_destroy(all);
+}
+
 static void tuples_are_flattened(void **state) {
   hsc_module *module = parse(
       "HloModule m\nENTRY e { t = (f32[4], (s32[], f32[2])) parameter(0)\n a = f32[4] "
@@ -237,6 +256,7 @@ int main(void) {
       cmocka_unit_test(nothing_chosen_is_no_program),
       cmocka_unit_test(inputs_say_where_values_come_from),
       cmocka_unit_test(cuts_keep_one_side),
+      cmocka_unit_test(what_is_unused_becomes_a_result),
       cmocka_unit_test(tuples_are_flattened),
       cmocka_unit_test(values_are_cut_and_converted),
   };

@@ -79,6 +79,22 @@ static void it_goes_on_after_an_interruption(void **state) {
   hsc_store_close(store);
 }
 
+// The compilers fall over instructions that nothing uses as well; every step sweeps those away.
+static void a_symptom_of_what_is_unused_is_reduced(void **state) {
+  static const char unused[] =
+      "HloModule m\nENTRY main { x = f32[8] parameter(0)\n a = f32[8] tanh(x)\n"
+      " c = f32[8] cosine(a)\n e = f32[8] exponential(c)\n ROOT r = f32[8] negate(x)\n}\n";
+  hsc_reduction reduction;
+  hsc_module *module = NULL;
+  hsc_reduction_options o = options_of("grep -q exponential {} && grep -q cosine {}", 1);
+  EXPECT_OK(hsc_hlo_text_parse(hsc_view_of(unused), "unused.hlo", &module));
+  o.module = module;
+  EXPECT_OK(hsc_reduce_program(&o, &reduction));
+  assert_int_equal(reduction.instructions_after, 3);
+  hsc_reduction_deinit(&reduction);
+  hsc_module_destroy(module);
+}
+
 static void a_symptom_that_is_not_there_is_an_error(void **state) {
   hsc_reduction reduction;
   hsc_reduction_options o = options_of("grep -q convolution {}", 1);
@@ -144,6 +160,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(jobs_do_not_change_the_result),
       cmocka_unit_test(it_goes_on_after_an_interruption),
+      cmocka_unit_test(a_symptom_of_what_is_unused_is_reduced),
       cmocka_unit_test(a_symptom_that_is_not_there_is_an_error),
       cmocka_unit_test(a_crash_is_reduced),
       cmocka_unit_test(a_hang_is_reduced),

@@ -34,18 +34,50 @@ static bool is_free(hsc_op op) {
   }
 }
 
+// What is called is a part of the program, and no function of one instruction.
+static bool is_control(hsc_op op) {
+  return op == HSC_OP_WHILE || op == HSC_OP_CALL || op == HSC_OP_CONDITIONAL;
+}
+
+enum { MOST_DEPTH = 64 };  // a program that nests deeper is none of a compiler's
+
 static int64_t count_kernels(const hsc_computation *computation, int depth) {
   int64_t kernels = 0;
-  if (depth > 64)
-    return 0;  // a program that nests deeper is none of a compiler's
+  if (depth > MOST_DEPTH)
+    return 0;
   HSC_FOR_EACH_INSTR_IN (computation, instr) {
-    bool control =
-        instr->op == HSC_OP_WHILE || instr->op == HSC_OP_CALL || instr->op == HSC_OP_CONDITIONAL;
+    bool control = is_control(instr->op);
     for (int i = 0; control && i < instr->called_count; i++)
       kernels += count_kernels(instr->called[i], depth + 1);
     kernels += !control && !is_free(instr->op);
   }
   return kernels;
+}
+
+static bool has_neighbour(const hsc_instr *instr) {
+  for (int i = 0; i < instr->operand_count; i++)
+    if (!is_free(instr->operands[i]->op))
+      return true;
+  for (int i = 0; i < instr->user_count; i++)
+    if (!is_free(instr->users[i]->op))
+      return true;
+  return false;
+}
+
+static int64_t count_alone(const hsc_computation *computation, hsc_op op, int depth) {
+  int64_t alone = 0;
+  if (depth > MOST_DEPTH)
+    return 0;
+  HSC_FOR_EACH_INSTR_IN (computation, instr) {
+    for (int i = 0; is_control(instr->op) && i < instr->called_count; i++)
+      alone += count_alone(instr->called[i], op, depth + 1);
+    alone += instr->op == op && has_neighbour(instr);
+  }
+  return alone;
+}
+
+int64_t hsc_optimized_alone(const hsc_module *module, hsc_op op) {
+  return module->entry ? count_alone(module->entry, op, 0) : 0;
 }
 
 static void optimized_count(const hsc_module *module, hsc_optimized *out_facts) {

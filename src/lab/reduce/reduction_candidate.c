@@ -63,6 +63,15 @@ static hsc_status *cut_input(hsc__reducer *r,
   return status;
 }
 
+// Operations and bytes of a run; 0 = unknown.
+static double work_of(const hsc_module *module) {
+  hsc_count count = {0};
+  hsc_status *uncounted = hsc_module_count(module, &count);
+  hsc_status_free(uncounted);
+  const hsc_cost *cost = &count.cost;
+  return uncounted ? 0 : cost->flops + cost->bytes_read + cost->bytes_written;
+}
+
 // Values of instructions of the smallest program so far, by running it on the reference as far as
 // they go. What cannot be run leaves them unknown.
 static hsc_status *ask_values(hsc__reducer *r, const hsc_instr **wanted, int count) {
@@ -80,8 +89,8 @@ static hsc_status *ask_values(hsc__reducer *r, const hsc_instr **wanted, int cou
   hsc_module_print(module, NULL, &text);
   HSC_GOTO(hsc_bytes_status(&text));
   HSC_GOTO(hsc_file_write_atomic(path, text.data, text.size));
-  HSC_GOTO(hsc_observer_reference(r->observers[0], &(hsc_looked_at){path, r->result->data},
-                                  directory, &outputs, &why));
+  hsc_looked_at program = {.path = path, .data = r->result->data, .work = work_of(module)};
+  HSC_GOTO(hsc_observer_reference(r->observers[0], &program, directory, &outputs, &why));
   json_array_foreach (outputs, i, output) {
     const char *file =
         hsc_arena_strdup(r->result->arena, json_string_value(json_object_get(output, "file")));
@@ -97,7 +106,23 @@ done:
   return status;
 }
 
+// What only the compiler sees shows whatever the values are.
+static bool values_matter(const hsc__reducer *r) {
+  const hsc_device_spec *device = r->options->observer.device;
+  switch (r->result->symptom.kind) {
+    case HSC_SYMPTOM_COMPILE:
+    case HSC_SYMPTOM_MEMORY:
+    case HSC_SYMPTOM_FIRES:
+    case HSC_SYMPTOM_UNFUSED:
+      return false;
+    default:
+      return !(device && device->topology);
+  }
+}
+
 static hsc_status *need_values(hsc__reducer *r, const hsc_reduced *reduced) {
+  if (!values_matter(r))
+    return NULL;
   int count = reduced->module->entry->parameter_count;
   const hsc_instr **wanted = hsc_alloc((size_t)(count + 1) * sizeof *wanted);
   int missing = 0;
@@ -188,8 +213,13 @@ typedef struct look {
 
 static void *look_at(void *user) {
   look *l = user;
-  l->status = hsc_observer_look(l->observer, l->symptom,
-                                &(hsc_looked_at){l->path, l->candidate->data}, &l->candidate->seen);
+  hsc_looked_at program = {
+      .work = work_of(l->candidate->module),
+      .path = l->path,
+      .data = l->candidate->data,
+      .instructions = hsc_module_instr_count(l->candidate->module),
+  };
+  l->status = hsc_observer_look(l->observer, l->symptom, &program, &l->candidate->seen);
   return NULL;
 }
 

@@ -6,6 +6,7 @@
 #include "base/process/child.h"
 #include "lab/reduce/reduction_files.h"
 #include "lab/run/json_tree.h"
+#include "transform/reduce/reduce.h"
 #include "worker/worker_client.h"
 
 typedef struct writing {
@@ -71,8 +72,8 @@ static hsc_status *ask_reference(writing *w, const char *path, hsc_observer *obs
   const hsc_shape *result = &w->module->entry->root->shape;
   const char *directory = hsc_arena_printf(w->arena, "%s/right", w->reduction->scratch);
   HSC_TRY(hsc_arena_status(w->arena));
-  HSC_TRY(
-      hsc_observer_reference(observer, &(hsc_looked_at){path, w->data}, directory, &outputs, &why));
+  HSC_TRY(hsc_observer_reference(observer, &(hsc_looked_at){.path = path, .data = w->data},
+                                 directory, &outputs, &why));
   int count = hsc_shape_leaf_count(result);
   hsc_status *status = NULL;
   hsc_literal **expected = HSC_NEW_ARRAY(w->arena, hsc_literal *, count + 1);
@@ -126,8 +127,8 @@ static hsc_status *write_program(writing *w,
   if (!status)
     status = hsc_observer_create(&o, &observer);
   if (!status)
-    status =
-        hsc_observer_look(observer, &w->reduction->symptom, &(hsc_looked_at){path, w->data}, &seen);
+    status = hsc_observer_look(observer, &w->reduction->symptom,
+                               &(hsc_looked_at){.path = path, .data = w->data}, &seen);
   if (!status)
     note_form(w, form, path, seen.shows ? SHOWS : HIDES, seen.text ? seen.text : "");
   if (!status && format == HSC_FORMAT_HLO_TEXT && w->reduction->symptom.kind == HSC_SYMPTOM_WRONG)
@@ -238,6 +239,28 @@ static json_t *document_of(const writing *w) {
   return document;
 }
 
+// Without metadata and other notes where the program is the same without: they are of files that
+// the reader does not have.
+static hsc_status *drop_notes(writing *w) {
+  const hsc_reduce_rule *rule = hsc_reduce_rule_get("attributes");
+  bool all[16];
+  int64_t places = 0;
+  hsc_reduced bare = {0};
+  memset(all, true, sizeof all);
+  HSC_TRY(hsc_reduce_places(rule, w->module, &places));
+  places = places < (int64_t)HSC_COUNT_OF(all) ? places : (int64_t)HSC_COUNT_OF(all);
+  HSC_TRY(hsc_reduce_apply(rule, w->module, all, places, &bare));
+  hsc_hash128 with = hsc_module_fingerprint(w->module);
+  hsc_hash128 without = bare.module ? hsc_module_fingerprint(bare.module) : (hsc_hash128){0};
+  if (bare.module && with.low == without.low && with.high == without.high) {
+    hsc_module *kept = w->module;
+    w->module = bare.module;
+    bare.module = kept;
+  }
+  hsc_reduced_deinit(&bare);
+  return NULL;
+}
+
 hsc_status *hsc_reduction_write(const hsc_reduction_options *options,
                                 const hsc_reduction *reduction,
                                 const char *base,
@@ -254,6 +277,7 @@ hsc_status *hsc_reduction_write(const hsc_reduction_options *options,
   HSC_GOTO(hsc_arena_create(&w.arena));
   HSC_GOTO(hsc_module_clone(reduction->module, &w.module));
   w.module->name = hsc_arena_strdup(w.module->arena, "reduced");
+  HSC_GOTO(drop_notes(&w));
   HSC_GOTO(keep_inputs(&w));
   HSC_GOTO(
       write_program(&w, "hlo", HSC_FORMAT_HLO_TEXT, hsc_arena_printf(w.arena, "%s.hlo", base)));

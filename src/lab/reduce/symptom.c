@@ -7,6 +7,8 @@
 
 #include "base/files/file_io.h"
 #include "base/text/text.h"
+#include "hlo/ir/hlo.h"
+#include "lab/run/rounding.h"
 
 static const struct {
   const char *name, *argument, *doc;
@@ -53,6 +55,11 @@ hsc_status *hsc_symptom_parse(const char *text, hsc_arena *arena, hsc_symptom *o
     if (!argument || !*argument)
       return HSC_ERR(INVALID_ARGUMENT, "symptom 'fires' needs a pass: fires:algsimp");
     s.pass = hsc_arena_strdup(arena, argument);
+  } else if (s.kind == HSC_SYMPTOM_UNFUSED && argument) {
+    hsc_op op;
+    if (!hsc_op_parse(hsc_view_of(argument), &op))
+      return HSC_ERR(INVALID_ARGUMENT, "symptom '%s': '%s' is not an operation", text, argument);
+    s.op = hsc_arena_strdup(arena, argument);
   } else if (argument) {
     char *end = NULL;
     s.factor = strtod(argument, &end);
@@ -125,8 +132,10 @@ void hsc_observation_deinit(hsc_observation *observation) {
 
 // ---- running ------------------------------------------------------------------------------------
 
-static hsc_status *forget(hsc_lab_worker *worker, const hsc_observer *observer) {
+static hsc_status *forget(const hsc_observer *observer, hsc_lab_worker *worker) {
   hsc_answer answer = {0};
+  if (!worker || !hsc_lab_worker_pid(worker))
+    return NULL;
   json_t *drop = json_pack("{s:s, s:b}", "job", "drop", "programs", 1);
   if (!drop)
     return hsc_status_out_of_memory();
@@ -134,6 +143,12 @@ static hsc_status *forget(hsc_lab_worker *worker, const hsc_observer *observer) 
   hsc_answer_deinit(&answer);
   json_decref(drop);
   return status;
+}
+
+hsc_status *hsc__observer_forget(const hsc_observer *observer) {
+  HSC_TRY(forget(observer, observer->device));
+  HSC_TRY(forget(observer, observer->reference));
+  return forget(observer, observer->substitute);
 }
 
 hsc_status *hsc__observer_run(hsc_observer *observer,
@@ -164,34 +179,68 @@ hsc_status *hsc__observer_run(hsc_observer *observer,
     json_object_set_new(request, "cache", json_pack("[s]", "memory"));
   if (worker == observer->device && observer->options.overrides)
     json_object_set(request, "overrides", observer->options.overrides);
-  int64_t limit = worker == observer->device ? observer->options.limit_ns
-                                             : observer->options.reference_limit_ns;
+  int64_t limit = worker == observer->reference ? observer->options.reference_limit_ns
+                                                : observer->options.limit_ns;
+  if (run->limit_ns)
+    limit = run->limit_ns;
   hsc_status *status = hsc_lab_worker_call(worker, request, limit, out_answer);
   json_decref(request);
   if (!status && observer->options.stop && *observer->options.stop)
     status = HSC_ERR(CANCELLED, "stopped");
-  // what it read and compiled is never asked for again
-  if (!status && hsc_lab_worker_pid(worker))
-    status = forget(worker, observer);
   return status;
 }
 
-enum { ASK_AGAIN_AFTER = 16 };  // looks, when the reference took too long
+// A program of this share of the least work that took the reference too long may be in time.
+static const double WORTH_ASKING = 0.3;
+
+// Whether the reference is not asked: it took too long over not much more.
+static bool is_too_much(const hsc_observer *observer, double too_much, double work) {
+  return observer->substitute && too_much > 0 && work > WORTH_ASKING * too_much;
+}
+
+static void note_time(const hsc_answer *answer, double work, double *io_too_much) {
+  bool late = answer->outcome == HSC_OUTCOME_TIMEOUT;
+  if (late && (*io_too_much <= 0 || work < *io_too_much))
+    *io_too_much = work;
+}
 
 hsc_status *hsc__observer_reference(hsc_observer *observer, const hsc__run *run, hsc_answer *out) {
-  if (observer->substitute && observer->pass_over > 0) {
-    observer->pass_over--;
+  double work = run->program->work;
+  if (is_too_much(observer, observer->too_much, work))
     return hsc__observer_run(observer, observer->substitute, run, out);
-  }
   HSC_TRY(hsc__observer_run(observer, observer->reference, run, out));
   if (out->outcome == HSC_OUTCOME_OK || !observer->substitute)
     return NULL;
   if (out->outcome != HSC_OUTCOME_TIMEOUT && out->outcome != HSC_OUTCOME_UNSUPPORTED)
     return NULL;
-  if (out->outcome == HSC_OUTCOME_TIMEOUT)
-    observer->pass_over = ASK_AGAIN_AFTER;
+  note_time(out, work, &observer->too_much);
   hsc_answer_deinit(out);
   return hsc__observer_run(observer, observer->substitute, run, out);
+}
+
+hsc_status *hsc__observer_bounds(hsc_observer *observer,
+                                 const hsc_looked_at *program,
+                                 const char *directory,
+                                 hsc_answer *out) {
+  bool evaluator = hsc_lab_worker_spec(observer->reference)->source == HSC_DEVICE_EVALUATOR;
+  *out = (hsc_answer){.outcome = HSC_OUTCOME_UNSUPPORTED};
+  if (!evaluator || is_too_much(observer, observer->too_much, program->work) ||
+      is_too_much(observer, observer->too_much_to_bound, program->work))
+    return NULL;
+  json_t *facts = observer->device ? hsc_lab_worker_device(observer->device) : NULL;
+  double factor_unit = hsc_factor_unit(json_string_value(json_object_get(facts, "platform")));
+  json_t *request = json_pack("{s:s, s:s, s:I, s:s, s:f}", "job", "bounds", "program",
+                              program->path, "seed", (json_int_t)observer->options.seed, "save_to",
+                              directory, "factor_unit", factor_unit);
+  if (!request)
+    return hsc_status_out_of_memory();
+  if (program->data)
+    json_object_set(request, "data", program->data);
+  hsc_status *status =
+      hsc_lab_worker_call(observer->reference, request, observer->options.reference_limit_ns, out);
+  json_decref(request);
+  note_time(out, program->work, &observer->too_much_to_bound);
+  return status;
 }
 
 hsc_status *hsc_observer_reference(hsc_observer *observer,
@@ -210,5 +259,5 @@ hsc_status *hsc_observer_reference(hsc_observer *observer,
     *out_why = hsc_strdup(answer.status ? hsc_status_message(answer.status)
                                         : hsc_outcome_text(answer.outcome));
   hsc_answer_deinit(&answer);
-  return status;
+  return status ? status : hsc__observer_forget(observer);
 }

@@ -28,6 +28,7 @@ typedef struct hsc_symptom {
   const char *text;     // as written
   double factor;        // SLOW, COMPILE, MEMORY: 2 without; COMPILE without a reference: seconds
   const char *pass;     // FIRES
+  const char *op;       // UNFUSED: the operation that stays by itself; NULL = no fusion at all
   const char *command;  // COMMAND: for sh -c; {} and $HLOSCOPE_CANDIDATE are the file
   // CRASH, ERROR: what the first look saw, which every other must see too; NULL = any
   const char *signature;
@@ -60,6 +61,8 @@ void hsc_observer_destroy(hsc_observer *observer);
 typedef struct hsc_looked_at {
   const char *path;  // of the program; workers read it
   json_t *data;      // of its inputs, as jobs take it (docs/formats/worker.md); NULL = as seeded
+  int64_t instructions;  // of the program; 0 = unknown: a hang is then waited for to the limit
+  double work;  // operations and bytes by the cost model; 0 = unknown: any reference is asked
 } hsc_looked_at;
 
 typedef struct hsc_observation {

@@ -5,18 +5,11 @@
 
 #include "base/core/clock.h"
 #include "base/process/child.h"
-#include "formats/common/formats.h"
+#include "lab/passes/optimized.h"
 #include "lab/passes/passes_list.h"
 #include "lab/reduce/symptom_internal.h"
 #include "lab/run/json_tree.h"
-#include "lab/run/outputs.h"
-#include "lab/run/rounding.h"
-#include "worker/lab_compile.h"
 #include "worker/scratch.h"
-
-// How many times its type's tolerance an output must be off before it is looked at: a reduction
-// must not slide from a wrong answer into rounding.
-static const double TOLERANCE_FACTOR = 8;
 
 static char *text_of(hsc_bytes *bytes) {
   char *text = hsc_strdup(bytes->size ? hsc_bytes_text(bytes) : "");
@@ -24,7 +17,7 @@ static char *text_of(hsc_bytes *bytes) {
   return text;
 }
 
-static char *words_of(const hsc_answer *answer) {
+char *hsc__outcome_words(const hsc_answer *answer) {
   hsc_bytes text = {0};
   hsc_bytes_printf(&text, "%s", hsc_outcome_text(answer->outcome));
   if (answer->last_words && *answer->last_words)
@@ -32,117 +25,6 @@ static char *words_of(const hsc_answer *answer) {
   else if (answer->status)
     hsc_bytes_printf(&text, ": %s", hsc_status_message(answer->status));
   return text_of(&text);
-}
-
-// ---- wrong --------------------------------------------------------------------------------------
-
-static bool is_off(json_t *row) {
-  double limit = TOLERANCE_FACTOR * hsc_json_number(json_object_get(row, "tolerance")) *
-                 hsc_json_number(json_object_get(row, "largest_value"));
-  return !strcmp(json_string_value(json_object_get(row, "verdict")), "different") &&
-         (json_integer_value(json_object_get(row, "nan_mismatches")) > 0 ||
-          !(hsc_json_number(json_object_get(row, "max_abs")) <= limit));
-}
-
-// What a last place of the inputs makes of the outputs; NULL when it cannot be determined.
-static hsc_status *measure_rounding(hsc_observer *o,
-                                    const hsc_looked_at *program,
-                                    json_t *outputs,
-                                    json_t **out_moved) {
-  hsc_answer answer = {0};
-  double perturbation = 0;
-  char *directory = NULL;
-  json_t *rows = json_array();
-  hsc_status *status = NULL;
-  *out_moved = NULL;
-  HSC_GOTO(hsc_program_perturbation(program->path, &perturbation));
-  HSC_GOTO(hsc_scratch_create(&directory));
-  HSC_GOTO(hsc__observer_reference(
-      o, &(hsc__run){.program = program, .save_to = directory, .perturbation = perturbation},
-      &answer));
-  if (answer.outcome != HSC_OUTCOME_OK)
-    goto done;
-  HSC_GOTO(hsc_compare_outputs(outputs, json_object_get(answer.body, "outputs"), "inputs",
-                               "inputs moved by a last place", rows));
-  *out_moved = json_incref(rows);
-done:
-  hsc_answer_deinit(&answer);
-  hsc_scratch_destroy(directory);
-  json_decref(rows);
-  return status;
-}
-
-static hsc_status *judge(hsc_observer *o,
-                         const hsc_looked_at *program,
-                         json_t *right,
-                         json_t *seen,
-                         hsc_observation *out) {
-  json_t *rows = json_array();
-  json_t *moved = NULL;
-  json_t *row;
-  size_t i;
-  bool asked = false;
-  hsc_bytes text = {0};
-  hsc_status *status = hsc_compare_outputs(right, seen, "reference", "device", rows);
-  out->known = true;
-  if (!status && json_array_size(right) != json_array_size(seen))
-    out->known = false;
-  json_array_foreach (rows, i, row) {
-    if (status || !is_off(row))
-      continue;
-    bool exact = hsc_json_number(json_object_get(row, "tolerance")) == 0 ||
-                 json_integer_value(json_object_get(row, "nan_mismatches")) > 0;
-    if (!exact && !asked)
-      status = measure_rounding(o, program, right, &moved);
-    asked |= !exact;
-    if (status || (!exact && (!moved || hsc_is_rounding(moved, row, i))))
-      continue;
-    double max_abs = hsc_json_number(json_object_get(row, "max_abs"));
-    if (!out->shows)
-      hsc_bytes_printf(&text, "output %zu %s differs from the reference by up to %.9g", i,
-                       json_string_value(json_object_get(row, "shape")), max_abs);
-    out->shows = true;
-    out->value = fmax(out->value, max_abs);
-  }
-  if (!out->shows)
-    hsc_bytes_printf(&text, "outputs agree with the reference within rounding");
-  out->text = text_of(&text);
-  json_decref(rows);
-  json_decref(moved);
-  return status;
-}
-
-static hsc_status *look_wrong(hsc_observer *o,
-                              const hsc_symptom *symptom,
-                              const hsc_looked_at *program,
-                              hsc_observation *out) {
-  hsc_answer device = {0};
-  hsc_answer right = {0};
-  char *mine = NULL;
-  char *theirs = NULL;
-  hsc_status *status = NULL;
-  (void)symptom;
-  HSC_GOTO(hsc_scratch_create(&mine));
-  HSC_GOTO(hsc_scratch_create(&theirs));
-  HSC_GOTO(
-      hsc__observer_run(o, o->device, &(hsc__run){.program = program, .save_to = theirs}, &device));
-  if (device.outcome != HSC_OUTCOME_OK) {
-    out->text = words_of(&device);
-    goto done;
-  }
-  HSC_GOTO(hsc__observer_reference(o, &(hsc__run){.program = program, .save_to = mine}, &right));
-  if (right.outcome != HSC_OUTCOME_OK) {
-    out->text = words_of(&right);
-    goto done;
-  }
-  status = judge(o, program, json_object_get(right.body, "outputs"),
-                 json_object_get(device.body, "outputs"), out);
-done:
-  hsc_answer_deinit(&device);
-  hsc_answer_deinit(&right);
-  hsc_scratch_destroy(mine);
-  hsc_scratch_destroy(theirs);
-  return status;
 }
 
 // ---- crash, error, hang -------------------------------------------------------------------------
@@ -185,14 +67,40 @@ static char *death_signature(const hsc_answer *answer) {
                                                                : signature_of(prefix, "");
 }
 
+// A hang needs not be waited for to the limit each time: once some programs have ended, one that
+// takes this many times as long for its size hangs. What is written in the end is run to the limit.
+static const double HANG_TIMES = 5;
+static const int64_t HANG_LEAST_NS = HSC_SECOND_NS / 2;
+static const int64_t SIZE_OF_NOTHING = 50;  // instructions that a job costs at least
+
+static int64_t hang_limit(const hsc_observer *o, const hsc_looked_at *program) {
+  int64_t most = o->options.limit_ns;
+  if (program->instructions < 1 || o->ns_per_instruction <= 0)
+    return most;
+  double size = (double)(program->instructions + SIZE_OF_NOTHING);
+  double limit = fmax(HANG_TIMES * o->ns_per_instruction * size, (double)HANG_LEAST_NS);
+  return limit < (double)most ? (int64_t)limit : most;
+}
+
 static hsc_status *look_end(hsc_observer *o,
                             const hsc_symptom *symptom,
                             const hsc_looked_at *program,
                             hsc_observation *out) {
   hsc_answer answer = {0};
-  HSC_TRY(hsc__observer_run(o, o->device, &(hsc__run){.program = program}, &answer));
+  if (symptom->kind == HSC_SYMPTOM_HANG && !hsc_lab_worker_pid(o->device)) {
+    HSC_TRY(hsc_lab_worker_start(o->device, &answer));  // its time is not the program's
+    hsc_answer_deinit(&answer);
+  }
+  int64_t start_ns = hsc_now_ns();
+  int64_t limit_ns = symptom->kind == HSC_SYMPTOM_HANG ? hang_limit(o, program) : 0;
+  HSC_TRY(hsc__observer_run(o, o->device, &(hsc__run){.program = program, .limit_ns = limit_ns},
+                            &answer));
+  if (answer.outcome != HSC_OUTCOME_TIMEOUT)
+    o->ns_per_instruction =
+        fmax(o->ns_per_instruction,
+             (double)(hsc_now_ns() - start_ns) / (double)(program->instructions + SIZE_OF_NOTHING));
   out->known = true;
-  out->text = answer.outcome == HSC_OUTCOME_OK ? hsc_strdup("runs") : words_of(&answer);
+  out->text = answer.outcome == HSC_OUTCOME_OK ? hsc_strdup("runs") : hsc__outcome_words(&answer);
   if (symptom->kind == HSC_SYMPTOM_HANG)
     out->shows = answer.outcome == HSC_OUTCOME_TIMEOUT;
   if (symptom->kind == HSC_SYMPTOM_CRASH && answer.outcome == HSC_OUTCOME_ABORT) {
@@ -231,6 +139,23 @@ static double median_of(json_t *series) {
   return median;
 }
 
+// The "compile" job; the optimised program goes to a file where that is wanted.
+static hsc_status *compile_only(hsc_observer *o,
+                                hsc_lab_worker *worker,
+                                const hsc_looked_at *program,
+                                const char *optimized_to,
+                                hsc_answer *out_answer) {
+  json_t *request = json_pack("{s:s, s:s, s:s*}", "job", "compile", "program", program->path,
+                              "optimized_to", optimized_to);
+  if (!request)
+    return hsc_status_out_of_memory();
+  if (worker == o->device && o->options.overrides)
+    json_object_set(request, "overrides", o->options.overrides);
+  hsc_status *status = hsc_lab_worker_call(worker, request, o->options.limit_ns, out_answer);
+  json_decref(request);
+  return status;
+}
+
 // Seconds of a run or a compile, or bytes; NaN when it cannot be determined.
 static hsc_status *measure(hsc_observer *o,
                            hsc_lab_worker *worker,
@@ -245,12 +170,7 @@ static hsc_status *measure(hsc_observer *o,
     if (answer.outcome == HSC_OUTCOME_OK)
       *out_value = median_of(hsc_json_path(answer.body, "series", "run_ns", NULL)) / 1e9;
   } else {
-    json_t *request = json_pack("{s:s, s:s}", "job", "compile", "program", program->path);
-    if (worker == o->device && o->options.overrides)
-      json_object_set(request, "overrides", o->options.overrides);
-    hsc_status *status = hsc_lab_worker_call(worker, request, o->options.limit_ns, &answer);
-    json_decref(request);
-    HSC_TRY(status);
+    HSC_TRY(compile_only(o, worker, program, NULL, &answer));
     bool memory = symptom->kind == HSC_SYMPTOM_MEMORY;
     if (answer.outcome == HSC_OUTCOME_OK && memory)
       *out_value = hsc_json_number(hsc_json_path(answer.body, "memory", "temp_bytes", NULL));
@@ -258,7 +178,7 @@ static hsc_status *measure(hsc_observer *o,
       *out_value = hsc_json_number(json_object_get(answer.body, "compile_ns")) / 1e9;
   }
   if (answer.outcome != HSC_OUTCOME_OK)
-    *out_why = words_of(&answer);
+    *out_why = hsc__outcome_words(&answer);
   hsc_answer_deinit(&answer);
   return NULL;
 }
@@ -272,7 +192,7 @@ hsc_status *hsc_observer_cost(hsc_observer *observer,
   hsc_lab_worker *worker = on_reference ? observer->reference : observer->device;
   hsc_status *status = measure(observer, worker, symptom, program, out_cost, &why);
   hsc_free(why);
-  return status;
+  return status ? status : hsc__observer_forget(observer);
 }
 
 enum { REPEATS = 3 };  // looks that must all say so, where time is what is looked at
@@ -282,7 +202,9 @@ static hsc_status *look_cost(hsc_observer *o,
                              const hsc_looked_at *program,
                              hsc_observation *out) {
   static const char *const units[] = {"s a run", "s of compilation", "bytes"};
-  double floor_value = symptom->kind == HSC_SYMPTOM_MEMORY ? 4096 : 2e-5;  // below: nothing to tell
+  // below: nothing to tell
+  static const double floors[] = {2e-5, 1e-3, 4096};
+  double floor_value = floors[symptom->kind - HSC_SYMPTOM_SLOW];
   double least = INFINITY;
   double here = NAN;
   double there = NAN;
@@ -355,24 +277,63 @@ done:
   return status;
 }
 
+// The program after all passes, as the device's compiler gives it; NULL where it gives none.
+static hsc_status *optimized_of(hsc_observer *o,
+                                const hsc_looked_at *program,
+                                hsc_module **out_module,
+                                char **out_why) {
+  hsc_answer answer = {0};
+  hsc_bytes path = {0};
+  hsc_status *unread = NULL;
+  hsc_status *status = NULL;
+  *out_module = NULL;
+  hsc_bytes_printf(&path, "%s/optimized", o->scratch);
+  HSC_GOTO(hsc_bytes_status(&path));
+  HSC_GOTO(compile_only(o, o->device, program, hsc_bytes_text(&path), &answer));
+  if (answer.outcome != HSC_OUTCOME_OK)
+    *out_why = hsc__outcome_words(&answer);
+  else
+    unread = hsc_optimized_module(hsc_bytes_text(&path), out_module);
+  if (unread)
+    *out_why = hsc_strdup(hsc_status_message(unread));
+  hsc_status_free(unread);
+done:
+  hsc_answer_deinit(&answer);
+  hsc_bytes_deinit(&path);
+  return status;
+}
+
 static hsc_status *look_unfused(hsc_observer *o,
                                 const hsc_symptom *symptom,
                                 const hsc_looked_at *program,
                                 hsc_observation *out) {
-  hsc_compiled compiled = {0};
+  hsc_module *module = NULL;
   hsc_bytes text = {0};
-  (void)symptom;
-  HSC_TRY(hsc_lab_compile(
-      o->device, &(hsc_compile_request){.program = program->path, .limit_ns = o->options.limit_ns},
-      &compiled));
-  out->known = compiled.outcome == HSC_OUTCOME_OK && compiled.fusions >= 0;
-  out->shows = out->known && compiled.fusions == 0 && compiled.instructions > 2;
-  if (out->known)
-    hsc_bytes_printf(&text, "%lld fusions", (long long)compiled.fusions);
-  else
-    hsc_bytes_printf(&text, "%s", hsc_outcome_text(compiled.outcome));
+  int64_t fusions = 0;
+  int64_t computing = 0;
+  HSC_TRY(optimized_of(o, program, &module, &out->text));
+  if (!module)
+    return NULL;
+  out->known = true;
+  HSC_FOR_EACH_INSTR_IN (module->entry, instr)
+    computing += instr->operand_count > 0;
+  HSC_FOR_EACH_COMPUTATION (module, computation)
+    HSC_FOR_EACH_INSTR_IN (computation, instr)
+      fusions += instr->op == HSC_OP_FUSION;
+  if (symptom->op) {
+    hsc_op op;
+    int64_t alone =
+        hsc_op_parse(hsc_view_of(symptom->op), &op) ? hsc_optimized_alone(module, op) : 0;
+    out->shows = alone > 0;
+    out->value = (double)alone;
+    hsc_bytes_printf(&text, "%s outside of fusions: %lld", symptom->op, (long long)alone);
+  } else {
+    out->shows = fusions == 0 && computing > 1;
+    out->value = (double)fusions;
+    hsc_bytes_printf(&text, "%lld fusions", (long long)fusions);
+  }
   out->text = text_of(&text);
-  hsc_compiled_deinit(&compiled);
+  hsc_module_destroy(module);
   return NULL;
 }
 
@@ -437,13 +398,14 @@ hsc_status *hsc_observer_look(hsc_observer *observer,
                               hsc_observation *out_observation) {
   static hsc_status *(*const looks[])(hsc_observer *, const hsc_symptom *, const hsc_looked_at *,
                                       hsc_observation *) = {
-      [HSC_SYMPTOM_WRONG] = look_wrong,     [HSC_SYMPTOM_CRASH] = look_end,
-      [HSC_SYMPTOM_ERROR] = look_end,       [HSC_SYMPTOM_HANG] = look_end,
-      [HSC_SYMPTOM_SLOW] = look_cost,       [HSC_SYMPTOM_COMPILE] = look_cost,
-      [HSC_SYMPTOM_MEMORY] = look_cost,     [HSC_SYMPTOM_FIRES] = look_fires,
-      [HSC_SYMPTOM_UNFUSED] = look_unfused, [HSC_SYMPTOM_COMMAND] = look_command};
+      [HSC_SYMPTOM_WRONG] = hsc__look_wrong, [HSC_SYMPTOM_CRASH] = look_end,
+      [HSC_SYMPTOM_ERROR] = look_end,        [HSC_SYMPTOM_HANG] = look_end,
+      [HSC_SYMPTOM_SLOW] = look_cost,        [HSC_SYMPTOM_COMPILE] = look_cost,
+      [HSC_SYMPTOM_MEMORY] = look_cost,      [HSC_SYMPTOM_FIRES] = look_fires,
+      [HSC_SYMPTOM_UNFUSED] = look_unfused,  [HSC_SYMPTOM_COMMAND] = look_command};
   *out_observation = (hsc_observation){.value = NAN};
   if (!observer->device && symptom->kind != HSC_SYMPTOM_COMMAND)
     return HSC_ERR(INVALID_ARGUMENT, "symptom '%s' needs a device", symptom->text);
-  return looks[symptom->kind](observer, symptom, program, out_observation);
+  HSC_TRY(looks[symptom->kind](observer, symptom, program, out_observation));
+  return hsc__observer_forget(observer);
 }

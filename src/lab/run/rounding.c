@@ -48,6 +48,13 @@ hsc_bound_says hsc_bound_says_of(json_t *row) {
   return all ? HSC_BOUND_WITHIN : HSC_BOUND_UNKNOWN;
 }
 
+double hsc_factor_unit(const char *platform) {
+  if (platform && !strcmp(platform, "tpu"))
+    return 0x1p-8;
+  bool gpu = platform && (!strcmp(platform, "cuda") || !strcmp(platform, "rocm"));
+  return gpu ? 0x1p-11 : 0;  // TF32
+}
+
 json_t *hsc_rounding_json(const json_t *moved) {
   double most = 0;
   int beyond = 0;

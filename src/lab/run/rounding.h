@@ -20,6 +20,10 @@ typedef enum hsc_bound_says {
   HSC_BOUND_BEYOND,
 } hsc_bound_says;
 hsc_bound_says hsc_bound_says_of(json_t *row);
+// To how many bits a platform may shorten factors of products of f32 before they are multiplied,
+// where the program does not ask for more (PrecisionConfig): a relative precision, for the
+// "bounds" job. 0 = none. NULL: as a CPU.
+double hsc_factor_unit(const char *platform);
 // {"max_abs", "outputs", "outputs_beyond_tolerance"}; null when not measured. A new reference.
 json_t *hsc_rounding_json(const json_t *moved);
 

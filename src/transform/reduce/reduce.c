@@ -421,6 +421,45 @@ hsc_status *hsc_reduce_keep_first(const hsc_module *module,
   return end(&r, status, out_reduced);
 }
 
+// Whether its leaves can be results.
+static bool is_unused(const hsc_instr *instr, const hsc_instr *root) {
+  return instr != root && instr->user_count == 0 && instr->op != HSC_OP_PARAMETER &&
+         instr->op != HSC_OP_CONSTANT && is_arrays(&instr->shape);
+}
+
+hsc_status *hsc_reduce_keep_unused(const hsc_module *module,
+                                   int64_t count,
+                                   hsc_reduced *out_reduced) {
+  hsc__reducing r = {0};
+  (void)count;
+  *out_reduced = (hsc_reduced){0};
+  HSC_TRY(begin(module, &r));
+  hsc_computation *entry = r.module->entry;
+  hsc_instr *root = entry->root;
+  hsc_instr *last = entry->last;
+  int room = hsc_shape_leaf_count(&root->shape);
+  for (hsc_instr *instr = entry->first; instr; instr = instr->next)
+    room += is_unused(instr, root) ? hsc_shape_leaf_count(&instr->shape) : 0;
+  hsc_instr **leaves = hsc_alloc((size_t)(room + 1) * sizeof *leaves);
+  if (!leaves)
+    return end(&r, hsc_status_out_of_memory(), out_reduced);
+  hsc_builder b;
+  hsc_builder_at(&b, entry, NULL);
+  int found = unpack(&b, root, leaves);
+  for (hsc_instr *instr = entry->first; instr; instr = instr->next) {
+    if (is_unused(instr, root)) {
+      r.changed = true;
+      found += unpack(&b, instr, leaves + found);
+    }
+    if (instr == last)
+      break;
+  }
+  hsc_instr *all = hsc_build_tuple(&b, found, leaves);
+  hsc_status *status = hsc_builder_finish(&b, all, NULL);
+  hsc_free(leaves);
+  return end(&r, status, out_reduced);
+}
+
 // Parameters for the leaves of `instr`, whose values are those of get-tuple-elements of it: only
 // arrays, and tuples that the program takes apart itself, can be cut at.
 static hsc_status *cut_off(hsc__reducing *r, hsc_instr *instr, int64_t cut) {
