@@ -19,10 +19,11 @@ typedef struct hsc_optimized {
 // Errors: NOT_FOUND, DATA_LOSS, INVALID_ARGUMENT, UNIMPLEMENTED, by the reader of the format.
 HSC_MUST_USE hsc_status *hsc_optimized_module(const char *path, hsc_module **out_module);
 HSC_MUST_USE hsc_status *hsc_optimized_read(const char *path, hsc_optimized *out_facts);
-// Instructions of `op` that no fusion took in (in the entry, in loops, branches and calls), of those
-// that have an operand or a user that computes: what stands alone has nothing to be fused with.
+// Instructions of `op` that no fusion took in (in the entry, in loops, branches and calls), of
+// those that have an operand or a user that computes: what stands alone has nothing to be fused
+// with.
 int64_t hsc_optimized_alone(const hsc_module *module, hsc_op op);
-// What hsc_optimized_read says as an object ("fingerprint", "instructions", "fusions", "kernels", "custom_calls",
-// "flops", "bytes"), so that results can be compared without the program. What cannot be read is
+// What hsc_optimized_read says as an object ("fingerprint", "instructions", "fusions", "kernels",
+// "custom_calls", "flops", "bytes"), so that results can be compared without the program. What cannot be read is
 // told by its bytes: "bytes_hash", and "unread", why. NULL = no memory.
 json_t *hsc_optimized_json(const char *path);

@@ -183,8 +183,8 @@ static hsc_status *open_up(hsc__reducer *r) {
   return NULL;
 }
 
-// Every cut and rule sweeps away what nothing uses. Where the symptom goes with it, that is a result
-// from here on.
+// Every cut and rule sweeps away what nothing uses. Where the symptom goes with it, that is a
+// result from here on.
 static hsc_status *keep_what_is_unused(hsc__reducer *r) {
   bool shows = false;
   r->rule = "unused";

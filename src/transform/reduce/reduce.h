@@ -64,8 +64,8 @@ HSC_MUST_USE hsc_status *hsc_reduce_flatten(const hsc_module *module, hsc_reduce
 HSC_MUST_USE hsc_status *hsc_reduce_keep_first(const hsc_module *module,
                                                int64_t count,
                                                hsc_reduced *out_reduced);
-// What nothing uses becomes a result too, so that no change sweeps it away: a compiler may fall over
-// it all the same. module NULL: everything is used. `count` says nothing.
+// What nothing uses becomes a result too, so that no change sweeps it away: a compiler may fall
+// over it all the same. module NULL: everything is used. `count` says nothing.
 HSC_MUST_USE hsc_status *hsc_reduce_keep_unused(const hsc_module *module,
                                                 int64_t count,
                                                 hsc_reduced *out_reduced);
