@@ -6,6 +6,7 @@
 #include "cli/command.h"
 #include "lab/blame/blame_capture.h"
 #include "lab/blame/blame_report.h"
+#include "lab/run/kept_failure.h"
 #include "formats/common/formats.h"
 #include "transform/redact.h"
 #include "worker/lab_compile.h"
@@ -25,7 +26,8 @@ static const hsc_option options[] = {
         program,
         "PROGRAM",
         HSC_REQUIRED,
-        "HLO, StableHLO, gzipped too; or a capture (`hloscope trace`): its call that failed"),
+        "HLO, StableHLO, gzipped too; or what was kept of a failure: a capture (`hloscope trace`), "
+        "its call that failed, or the folder of `hloscope run --keep-failures`"),
     HSC_OPTION_STRING(blame_args,
                       device,
                       "device|d",
@@ -129,7 +131,12 @@ static bool is_cost(const hsc_symptom *s) {
          s->kind == HSC_SYMPTOM_MEMORY;
 }
 
-static hsc_status *read_args(const blame_args *args, hsc_cli *cli, hsc_blame_options *o) {
+// `failed`: the device that is meant where none is named; NULL = the default.
+static hsc_status *read_args(const blame_args *args,
+                             const char *failed,
+                             hsc_cli *cli,
+                             hsc_blame_options *o) {
+  const char *named = args->device ? args->device : failed;
   hsc_device_spec *device = HSC_NEW(cli->arena, hsc_device_spec);
   hsc_device_spec *against = HSC_NEW(cli->arena, hsc_device_spec);
   hsc_device_spec *substitute = HSC_NEW(cli->arena, hsc_device_spec);
@@ -152,8 +159,7 @@ static hsc_status *read_args(const blame_args *args, hsc_cli *cli, hsc_blame_opt
                            args->symptom);
     o->symptom = symptom;
   }
-  HSC_TRY(hsc_device_spec_parse(args->device ? args->device : hsc_default_device(), cli->arena,
-                                device));
+  HSC_TRY(hsc_device_spec_parse(named ? named : hsc_default_device(), cli->arena, device));
   if (device->source == HSC_DEVICE_EVALUATOR)
     return hsc_cli_usage(cli, "the reference is right by definition: name another device");
   o->device = device;
@@ -186,15 +192,40 @@ static hsc_status *write_report(const blame_args *args,
   return status;
 }
 
-// A capture in place of a program: the program of its call that failed, with the inputs kept.
-static hsc_status *read_capture(const blame_args *args, hsc_cli *cli, hsc_blame_options *o) {
+// What the failing call was given; options of the command line come after it.
+static hsc_status *take_options(json_t *kept, json_t *overrides) {
+  return kept && json_object_update_missing(overrides, kept) ? hsc_status_out_of_memory() : NULL;
+}
+
+// A capture in place of a program: the program of its call that failed, with what was kept of it.
+static hsc_status *read_capture(const blame_args *args,
+                                hsc_cli *cli,
+                                hsc_blame_options *o,
+                                json_t *overrides) {
   hsc_failed_call call = {0};
   HSC_TRY(hsc_failed_call_of(args->program, cli->arena, &call));
   o->program = call.program;
   o->data = call.data;
-  hsc_cli_say(cli, "%s: %s; %s%s", args->program, call.words, call.program,
-              call.data ? ", with its inputs" : ", on inputs by the seed");
-  return NULL;
+  hsc_cli_say(cli, "%s: %s; %s%s%s", args->program, call.words, call.program,
+              call.data ? ", with its inputs" : ", on inputs by the seed",
+              call.overrides ? ", with its options" : "");
+  hsc_status *status = take_options(call.overrides, overrides);
+  json_decref(call.overrides);
+  return status;
+}
+
+// The folder of a run that went wrong. The device is the one that failed, unless another is named.
+static hsc_status *read_kept(const blame_args *args,
+                             hsc_cli *cli,
+                             const hsc_kept_failure *kept,
+                             hsc_blame_options *o,
+                             json_t *overrides) {
+  o->program = kept->program;
+  o->seed = args->seed ? (uint64_t)args->seed : kept->seed;
+  hsc_cli_say(cli, "%s: %s: %s; %s%s%s", args->program, kept->device, kept->words, kept->program,
+              kept->data ? ", with its inputs" : ", on inputs by the seed",
+              kept->overrides ? ", with its options" : "");
+  return take_options(kept->overrides, overrides);
 }
 
 // What is blamed is the redacted program: nothing that comes after has seen the other.
@@ -219,7 +250,9 @@ static hsc_status *redact(hsc_cli *cli, const char *scratch, hsc_blame_options *
 
 static hsc_status *run(const void *args_of_command, hsc_cli *cli) {
   const blame_args *args = args_of_command;
-  bool capture = hsc_is_capture(args->program);
+  bool failure = hsc_is_kept_failure(args->program);
+  bool capture = !failure && hsc_is_capture(args->program);
+  hsc_kept_failure kept = {0};
   hsc_blame_options o = {.program = args->program,
                          .seed = (uint64_t)args->seed,
                          .runs = (int)args->runs,
@@ -232,13 +265,18 @@ static hsc_status *run(const void *args_of_command, hsc_cli *cli) {
   json_t *overrides = NULL;
   char *scratch = NULL;
   hsc_status *status = NULL;
-  if (!capture)
+  if (!capture && !failure)
     HSC_TRY(hsc_cli_program_file(cli, args->program));
-  HSC_TRY(read_args(args, cli, &o));
-  HSC_TRY(hsc_overrides_parse(args->overrides.items, args->overrides.count, &overrides));
+  if (failure)
+    HSC_TRY(hsc_failure_read(args->program, cli->arena, &kept));
+  o.data = kept.data;
+  HSC_GOTO(read_args(args, kept.device, cli, &o));
+  HSC_GOTO(hsc_overrides_parse(args->overrides.items, args->overrides.count, &overrides));
   o.overrides = overrides;
   if (capture)
-    HSC_GOTO(read_capture(args, cli, &o));
+    HSC_GOTO(read_capture(args, cli, &o, overrides));
+  if (failure)
+    HSC_GOTO(read_kept(args, cli, &kept, &o, overrides));
   if (args->redact) {
     HSC_GOTO(hsc_scratch_create(&scratch));
     HSC_GOTO(redact(cli, scratch, &o));
@@ -258,6 +296,7 @@ static hsc_status *run(const void *args_of_command, hsc_cli *cli) {
 done:
   hsc_scratch_destroy(scratch);
   json_decref(overrides);
+  json_decref(kept.overrides);
   json_decref(document);
   json_decref(o.data);
   return status;
@@ -276,6 +315,7 @@ const hsc_command_body hsc_command_blame = {
         "hloscope blame model.hlo -d xla-cpu\n"
         "hloscope blame model.hlo -d xla-cpu -o report\n"
         "hloscope blame trace.hsc -d cuda:h100\n"
+        "hloscope blame failed\n"
         "hloscope blame model.mlir -d cuda:h100 --symptom crash\n"
         "hloscope blame model.hlo -d cpu --symptom slow:3 --against xla-cpu",
 };

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "lab/run/given_inputs.h"
+#include "lab/run/kept_failure.h"
 #include "lab/run/json_tree.h"
 #include "worker/lab_compile.h"
 #include "lab/run/run.h"
@@ -14,7 +15,7 @@
 #include "worker/worker_client.h"
 
 typedef struct run_args {
-  const char *program, *other, *store, *save, *inputs;
+  const char *program, *other, *store, *save, *inputs, *failures;
   hsc_list fallback;
   hsc_list devices, compare, transforms, options;
   int64_t seed, runs, processes, jobs, memory_mib;
@@ -97,6 +98,13 @@ static const hsc_option options[] = {
         run_args, jobs, "jobs|j", "N", 1, 1, "compile for up to N devices in parallel"),
     HSC_OPTION_STRING(
         run_args, save, "save-outputs", "DIR", NULL, "write the outputs as files to DIR"),
+    HSC_OPTION_STRING(run_args,
+                      failures,
+                      "keep-failures",
+                      "DIR",
+                      NULL,
+                      "where a device fails or its numbers are others: write the program, its "
+                      "inputs and options to DIR, for `hloscope blame DIR`"),
     HSC_OPTION_DOUBLE(
         run_args, limit_s, "limit", "S", 600, "time limit of each step on a device, in seconds"),
     HSC_OPTION_INT(run_args,
@@ -146,6 +154,25 @@ static hsc_status *read_inputs(const run_args *args, hsc_given_inputs *out_input
   return NULL;
 }
 
+// The folder that `blame` goes on from, where something went wrong. A single device that fails is
+// the error of the whole run. A disk that is full does not take the result away.
+static void keep_failure(hsc_cli *cli,
+                         const char *directory,
+                         const hsc_run_options *run,
+                         const json_t *result,
+                         const hsc_status *failed) {
+  const char *words = failed ? hsc_status_message(failed) : NULL;
+  const char *device = failed ? run->devices[0] : hsc_failure_find(result, &words);
+  if (!device)
+    return;
+  hsc_status *status = hsc_failure_keep(directory, run, device, words);
+  if (status)
+    hsc_cli_say(cli, "the failure is not kept: %s", hsc_status_message(status));
+  else
+    hsc_cli_say(cli, "the failure is kept: hloscope blame %s", directory);
+  hsc_status_free(status);
+}
+
 static hsc_status *run(const void *args_of_command, hsc_cli *cli) {
   const run_args *args = args_of_command;
   const char *const *wanted = args->devices.items;
@@ -168,6 +195,8 @@ static hsc_status *run(const void *args_of_command, hsc_cli *cli) {
   if (args->fallback.count && count != 1)
     return hsc_cli_usage(cli, "--fallback goes with one --device and no --compare");
   const char *programs[] = {args->program, args->other};
+  if (args->other && args->failures)
+    return hsc_cli_usage(cli, "--keep-failures goes with one program");
   if (args->other && (count != 1 || args->fallback.count))
     return hsc_cli_usage(cli,
                          "two programs are compared on one --device, without --compare and "
@@ -208,10 +237,13 @@ static hsc_status *run(const void *args_of_command, hsc_cli *cli) {
                                  .limit_ns = (int64_t)(args->limit_s * 1e9),
                                  .command = cli->command_line,
                                  .store = store};
-  if (!status)
+  bool ran = !status;
+  if (ran)
     status = args->fallback.count
                  ? hsc_run_with_fallback(&run_options, &args->fallback, cli, &result)
                  : hsc_run_program(&run_options, &result);
+  if (ran && args->failures)
+    keep_failure(cli, args->failures, &run_options, result, status);
   // for reports: how to make it again
   if (!status)
     json_object_set_new(result, "command", json_string(cli->command_line));
@@ -242,5 +274,6 @@ const hsc_command_body hsc_command_run = {
         "--compare reference\nhloscope run "
         "model.hlo --device "
         "cpu --compare xla-cpu\nhloscope run model.hlo --device "
-        "cpu,./libvendor_pjrt.so --format=json",
+        "cpu,./libvendor_pjrt.so --format=json\n"
+        "hloscope run model.hlo -d xla-cpu --compare reference --keep-failures failed",
 };

@@ -171,6 +171,22 @@ static void put_value(hsc_bytes *out, hsc_view value, bool is_message) {
   }
 }
 
+bool hsc_compile_option(hsc_view bytes, size_t index, hsc_bytes *out) {
+  hsc_wire in = hsc_wire_of(bytes);
+  for (hsc_wire_field f; hsc_wire_next(&in, &f);) {
+    if (f.number != OPTIONS_OVERRIDES || f.type != HSC_WIRE_BYTES || index-- > 0)
+      continue;
+    hsc_view key;
+    hsc_view value;
+    split(f.bytes, &key, &value);
+    hsc_bytes_append(out, key.data, key.size);
+    hsc_bytes_append_char(out, '=');
+    put_value(out, value, true);
+    return true;
+  }
+  return false;
+}
+
 static const hsc_view *find(const hsc_view *entries, size_t count, hsc_view key) {
   for (size_t i = 0; i < count; i++) {
     hsc_view other, value;

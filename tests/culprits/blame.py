@@ -13,6 +13,8 @@ installed (hloscope devices --install xla-cpu).
 import json
 import os
 import pathlib
+import shutil
+import struct
 import subprocess
 import sys
 import tempfile
@@ -409,6 +411,55 @@ check(
     "a trace in which every call came back well has nothing to blame, and keeps no inputs",
     code != 0 and "came back well" in str(document) and not list(capture.glob("failures/*/*")),
     (code, document),
+)
+
+# ---- from a run, and options ----
+ones = b"".join(struct.pack("<f", 0.5 + i % 7) for i in range(128))
+shape = "{'descr': '<f4', 'fortran_order': False, 'shape': (8, 16), }".encode()
+header = shape + b" " * (63 - (10 + len(shape)) % 64) + b"\n"
+with zipfile.ZipFile(scratch / "given.npz", "w") as archive:
+    archive.writestr("x.npy", b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header + ones)
+kept = scratch / "kept"
+run = ("run", scratch / "mlp.hlo", "-d", culprit, "--inputs", scratch / "given.npz", "--seed", "5")
+run += ("--option", "xla_disable_hlo_passes=cse", "--keep-failures", kept)
+call(*run, "--compare", "reference")
+check("a run that went well keeps nothing", not kept.exists())
+for what, symptom, more in (
+    ("run:numbers", "wrong", ("--compare", "reference")),
+    ("run:error", "error", ()),
+    ("run:crash", "crash", ()),
+):
+    shutil.rmtree(kept, ignore_errors=True)
+    call(*run, *more, what=what)
+    there = sorted(p.name for p in kept.iterdir()) if kept.exists() else []
+    # no device is named: it is the one that failed
+    code, document = call(
+        "blame", kept, "--runs", "2", "-o", scratch / "kept_report", "--reduce-budget=0", what=what
+    )
+    issue = scratch / "kept_report" / "ISSUE.md"
+    check(
+        f"a run that went wrong is blamed from what it kept, {what}",
+        there == ["failure.json", "input_0.bin", "program-mlp.hlo"]
+        and (kept / "input_0.bin").read_bytes() == ones
+        and document.get("symptom") == symptom
+        and document["verdict"] == "below_hlo"
+        and "option: xla_disable_hlo_passes=cse" in issue.read_text(),
+        (there, document),
+    )
+capture = scratch / "options.hsc"
+environment = dict(
+    os.environ, HLOSCOPE_CACHE_DIR=str(capture) + ".cache", HLOSCOPE_CULPRIT="run:error"
+)
+command = [hloscope, "trace", "--keep-failures", "--no-summary", "-o", capture, "--"]
+command += [hloscope, "run", scratch / "mlp.hlo", "-d", culprit, "--quiet"]
+command += ["--option", "xla_disable_hlo_passes=cse,fusion"]
+subprocess.run(command, capture_output=True, env=environment, timeout=300)
+more = ("--runs", "2", "-o", scratch / "kept_report", "--reduce-budget=0")
+code, document = blame(capture, culprit, *more, what="run:error")
+check(
+    "the options of a traced call are those of its blame",
+    code == 1 and "option: xla_disable_hlo_passes=cse,fusion" in issue.read_text(),
+    document,
 )
 
 # ---- XLA:CPU ----

@@ -56,6 +56,21 @@ static void says(const settings *before, const settings *now, const char *wanted
   hsc_bytes_deinit(&out);
 }
 
+static void options_by_name_are_read_back(void **state) {
+  const settings two = {{{"xla_a", "1"}, {"xla_b", "x,y"}}, 1, {"f", "g"}, 3};
+  hsc_bytes bytes = {0};
+  hsc_bytes out = {0};
+  hsc_view options = write(&two, &bytes);
+  assert_true(hsc_compile_option(options, 0, &out));
+  assert_true(hsc_compile_option(options, 1, &out));
+  assert_false(hsc_compile_option(options, 2, &out));
+  assert_string_equal(hsc_bytes_text(&out), "xla_a=1xla_b=x,y");
+  for (size_t size = 0; size < options.size; size++)  // cut anywhere
+    (void)hsc_compile_option((hsc_view){options.data, size}, 1, &out);
+  hsc_bytes_deinit(&bytes);
+  hsc_bytes_deinit(&out);
+}
+
 static void test_options(void **state) {
   const settings plain = {{{"p", "1"}, {"q", "2"}}, 0, {"f", "g"}, 3};
   const settings other_order = {{{"q", "2"}, {"p", "1"}}, 0, {"g", "f"}, 3};
@@ -82,7 +97,8 @@ static void test_damaged_bytes(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_options),
+  const struct CMUnitTest tests[] = {cmocka_unit_test(options_by_name_are_read_back),
+                                     cmocka_unit_test(test_options),
                                      cmocka_unit_test(test_damaged_bytes)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,6 @@
 // blame_capture.c - the failed call of a capture. The tracer keeps each program that is compiled;
-// with --keep-failures also the inputs of calls that fail (tracer_failures.c).
+// and the options it was compiled with, and with --keep-failures also the inputs of calls that fail
+// (tracer_failures.c).
 #include "lab/blame/blame_capture.h"
 
 #include <dirent.h>
@@ -9,6 +10,8 @@
 #include "base/files/file_io.h"
 #include "formats/common/formats.h"
 #include "trace/capture.h"
+#include "views/recompile_options.h"
+#include "worker/lab_compile.h"
 
 bool hsc_is_capture(const char *path) {
   struct stat info;
@@ -107,6 +110,36 @@ static hsc_status *inputs_of(const hsc_capture *capture,
   return status;
 }
 
+// The options by name that the compilation was given, as jobs take them; NULL = none.
+static hsc_status *options_of(const hsc_capture *capture,
+                              const hsc_event *compile,
+                              hsc_arena *arena,
+                              json_t **out_overrides) {
+  enum { MOST = 512 };
+  const char *items[MOST];
+  const char *name = text_of(capture, compile, "options");
+  hsc_bytes bytes = {0};
+  hsc_bytes text = {0};
+  size_t count = 0;
+  *out_overrides = NULL;
+  if (!name)
+    return NULL;
+  const char *path = hsc_arena_printf(arena, "%s/programs/%s", hsc_capture_path(capture), name);
+  HSC_TRY(hsc_arena_status(arena));
+  hsc_status *status = hsc_file_read(path, &bytes);
+  while (!status && count < MOST && hsc_compile_option(hsc_bytes_view(&bytes), count, &text)) {
+    items[count++] = hsc_arena_strdup(arena, hsc_bytes_text(&text));
+    hsc_bytes_reset(&text);
+  }
+  if (!status && count)
+    status = hsc_arena_status(arena);
+  if (!status && count)
+    status = hsc_overrides_parse(items, count, out_overrides);
+  hsc_bytes_deinit(&bytes);
+  hsc_bytes_deinit(&text);
+  return status;
+}
+
 static hsc_status *describe(const hsc_capture *capture,
                             const hsc_event *event,
                             hsc_arena *arena,
@@ -126,6 +159,7 @@ static hsc_status *describe(const hsc_capture *capture,
   out->words = error ? hsc_arena_printf(arena, "%s failed: %s", what, error)
                      : hsc_arena_printf(arena, "the process ended in %s", what);
   HSC_TRY(hsc_arena_status(arena));
+  HSC_TRY(options_of(capture, compile, arena, &out->overrides));
   return runs ? inputs_of(capture, event, out->program, arena, &out->data) : NULL;
 }
 

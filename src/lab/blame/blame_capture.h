@@ -10,6 +10,7 @@
 typedef struct hsc_failed_call {
   const char *program;  // path, in the capture
   json_t *data;         // its inputs, as jobs take them; NULL = not kept. A new reference
+  json_t *overrides;    // its compile options by name; NULL = none. A new reference
   // what happened: "compile failed: INTERNAL: ...", "the process ended in execute"
   const char *words;
 } hsc_failed_call;
