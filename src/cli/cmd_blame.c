@@ -69,13 +69,14 @@ static const hsc_option options[] = {
                       600,
                       "time limit of the whole search, in seconds; what was not checked by then is "
                       "listed; 0: no limit"),
-    HSC_OPTION_STRING(blame_args,
-                      output,
-                      "output|o",
-                      "DIR",
-                      NULL,
-                      "write a report to DIR: ISSUE.md to paste, the evidence, the reduced "
-                      "program, commands to repeat it, report.zip"),
+    HSC_OPTION_STRING(
+        blame_args,
+        output,
+        "output|o",
+        "DIR",
+        NULL,
+        "write a report to DIR: ISSUE.md (and ISSUE-xla.md) to paste, the evidence, the reduced "
+        "program, commands to repeat it, report.zip"),
     HSC_OPTION_FLAG(blame_args,
                     redact,
                     "redact",

@@ -303,15 +303,8 @@ if figures:
 
 # ---- the report ----
 folder = scratch / "report"
-code, document = blame(
-    "softmax",
-    culprit,
-    "--runs",
-    "2",
-    "-o",
-    folder,
-    what="algsimp:numbers" if "algsimp" in rewrites_of("softmax") else "fusion:numbers",
-)
+wrong = "algsimp:numbers" if "algsimp" in rewrites_of("softmax") else "fusion:numbers"
+code, document = blame("softmax", culprit, "--runs", "2", "-o", folder, what=wrong)
 issue = (folder / "ISSUE.md").read_text() if (folder / "ISSUE.md").exists() else ""
 headings = ("### Description", "### Steps to reproduce", "### Evidence", "### System info")
 check(
@@ -320,6 +313,16 @@ check(
     and document["headline"] in issue
     and "hloscope blame " in issue,
     issue,
+)
+xla = (folder / "ISSUE-xla.md").read_text() if (folder / "ISSUE-xla.md").exists() else ""
+xla_headings = ("### Description", "### HLO", "### Command", "### Evidence", "### Environment")
+check(
+    "another is for openxla/xla: HLO, its own tool's command, the same evidence",
+    [line for line in xla.splitlines() if line.startswith("### ")] == list(xla_headings)
+    and "run_hlo_module --platform=CPU --reference_platform=Interpreter reduced.hlo" in xla
+    and document["headline"] in xla
+    and issue.split("### Evidence")[1].split("###")[0] in xla,
+    xla,
 )
 names = (
     sorted(zipfile.ZipFile(folder / "report.zip").namelist())
@@ -340,6 +343,12 @@ check(
     and reduced.get("runs", {}).get("hlo", {}).get("shows") is True
     and all(reduced.get("blame", {}).get(k) == document[k] for k in ("verdict", "pass")),
     reduced,
+)
+code, repeated = call("blame", folder, "--runs", "2", what=wrong)
+check(
+    "the folder is what blame goes on from",
+    (code, repeated["verdict"], repeated.get("pass")) == (1, document["verdict"], document["pass"]),
+    repeated,
 )
 again = json.loads((folder / "blame.json").read_text())
 check(

@@ -1,12 +1,15 @@
 // blame_report.c - the folder of a blame: what is in it, the reduction, and the text of the issue.
+#include <stdlib.h>
 #include <unistd.h>
 
 #include "lab/blame/blame_report.h"
 
 #include "base/files/file_io.h"
+#include "base/text/text.h"
 #include "formats/common/formats.h"
 #include "lab/blame/blame_internal.h"
 #include "lab/reduce/reduction_files.h"
+#include "lab/run/kept_failure.h"
 #include "lab/run/json_tree.h"
 #include "lab/store/environment.h"
 #include "report/page.h"
@@ -64,16 +67,29 @@ static hsc_status *write_json(folder *f, const char *name, const json_t *value) 
 
 // ---- the programs -------------------------------------------------------------------------------
 
-static hsc_status *copy_program(folder *f) {
-  hsc_bytes data = {0};
-  hsc_status *status = hsc_file_read(f->options->program, &data);
-  f->program = hsc_arena_printf(f->arena, "program-%s", file_of(f->options->program));
-  if (!status)
-    status = hsc_arena_status(f->arena);
-  if (!status)
-    status = write_file(f, f->program, hsc_bytes_view(&data));
-  hsc_bytes_deinit(&data);
-  return status;
+// What `hloscope blame` takes as a whole: the program, its inputs where they are not the seed's,
+// options, seed and device.
+static hsc_status *keep_failure(folder *f) {
+  const hsc_blame_options *o = f->options;
+  char name[32];
+  json_t *input;
+  size_t i;
+  hsc_run_options run = {.program = o->program,
+                         .overrides = o->overrides,
+                         .seed = o->seed,
+                         .data = o->data,
+                         .command = f->report->command};
+  HSC_TRY(hsc_failure_keep(f->report->directory, &run, o->device->text,
+                           text_at(f->document, "headline")));
+  f->program = hsc_arena_printf(f->arena, "program-%s", file_of(o->program));
+  add_name(f, f->program);
+  add_name(f, "failure.json");
+  json_array_foreach (o->data, i, input) {
+    snprintf(name, sizeof name, "input_%zu.bin", i);
+    if (json_is_string(input))
+      add_name(f, name);
+  }
+  return hsc_arena_status(f->arena);
 }
 
 // Whether what is wrong is of the kind that a smaller program can show.
@@ -101,6 +117,7 @@ static hsc_status *reduce(folder *f) {
   const hsc_blame_options *o = f->options;
   hsc_reduction reduction = {0};
   hsc_reduction_options r = {.program = o->program,
+                             .data = o->data,
                              .observer = {.device = o->device,
                                           .reference = o->against,
                                           .substitute = o->against ? NULL : o->substitute,
@@ -187,38 +204,26 @@ static void write_block(folder *f, const char *name, const char *language, hsc_b
   hsc_bytes_deinit(&data);
 }
 
-static void write_reproduction(folder *f, hsc_bytes *out) {
-  const json_t *files = json_object_get(f->reduced, "files");
-  hsc_bytes_append_text(out, "### Steps to reproduce\n\n");
-  if (f->reduced) {
-    hsc_bytes_printf(
-        out,
-        "Reduced to %lld of %lld instructions; each form was run afresh in a new "
-        "process%s.\n\n",
-        (long long)json_integer_value(json_object_get(f->reduced, "instructions_after")),
-        (long long)json_integer_value(json_object_get(f->reduced, "instructions_before")),
-        json_is_true(json_object_get(f->reduced, "verified"))
-            ? ", and all that could be run here show it"
-            : ", and not all show it: see `blame.json`");
-    if (f->again)
-      hsc_bytes_printf(out, "The reduced program by itself: %s%s.\n\n",
-                       text_at(f->again, "headline"),
-                       same_culprit(f) ? "" : " (another culprit than the whole program's)");
-    if (text_at(files, "jax"))
-      write_block(f, "reduced.py", "python", out);
-    write_block(f, "reduced.hlo", "", out);
-  } else {
-    hsc_bytes_printf(out, "Not reduced: %s.\n\n", f->no_reduced);
-    write_block(f, f->program, "", out);
-  }
-  hsc_bytes_append_text(out, "Without hloscope:\n```\n");
-  if (text_at(files, "jax"))
-    hsc_bytes_append_text(out, "python reduced.py\n");
-  else
-    hsc_bytes_append_text(out,
-                          "run_hlo_module --platform=<platform> "
-                          "--reference_platform=interpreter <the program above>\n");
-  hsc_bytes_append_text(out, "```\nWith it:\n```\n");
+static void write_reduction(folder *f, hsc_bytes *out) {
+  hsc_bytes_printf(
+      out, "Reduced to %lld of %lld instructions; each form was run afresh in a new process%s.\n\n",
+      (long long)json_integer_value(json_object_get(f->reduced, "instructions_after")),
+      (long long)json_integer_value(json_object_get(f->reduced, "instructions_before")),
+      json_is_true(json_object_get(f->reduced, "verified"))
+          ? ", and all that could be run here show it"
+          : ", and not all show it: see `blame.json`");
+  if (f->again)
+    hsc_bytes_printf(out, "The reduced program by itself: %s%s.\n\n", text_at(f->again, "headline"),
+                     same_culprit(f) ? "" : " (another culprit than the whole program's)");
+}
+
+// The smallest program that there is: what was reduced, else the whole.
+static const char *smallest(const folder *f) {
+  return f->reduced ? "reduced.hlo" : f->program;
+}
+
+static void write_commands(const folder *f, hsc_bytes *out) {
+  hsc_bytes_append_text(out, "With hloscope:\n```\n");
   // a reduced program that needs inputs of its own has them in reduced.py
   const char *name = f->again ? "reduced.hlo" : f->program;
   hsc_bytes_printf(out, "hloscope blame %s -d %s --seed %lld", name, f->options->device->text,
@@ -227,7 +232,51 @@ static void write_reproduction(folder *f, hsc_bytes *out) {
     hsc_bytes_printf(out, " --symptom %s", f->options->symptom->text);
   if (f->options->against)
     hsc_bytes_printf(out, " --against %s", f->options->against->text);
-  hsc_bytes_append_text(out, "\n```\n\n");
+  hsc_bytes_append_text(out,
+                        "\n```\nor, with the inputs and options, in the unpacked "
+                        "`report.zip`: `hloscope blame .`\n\n");
+}
+
+// run_hlo_module is XLA's own: it holds a platform against another.
+static void write_run_hlo_module(const folder *f, hsc_bytes *out) {
+  const char *device = f->options->device->text;
+  const char *platform = hsc_starts_with(device, "cuda")  ? "CUDA"
+                         : hsc_starts_with(device, "tpu") ? "TPU"
+                                                          : "CPU";
+  const char *key;
+  json_t *value;
+  hsc_bytes_append_text(out, "```\n");
+  if (json_object_size(f->options->overrides))
+    hsc_bytes_append_text(out, "XLA_FLAGS='");
+  size_t count = 0;
+  json_object_foreach (f->options->overrides, key, value) {
+    char *text = json_is_string(value) ? NULL : json_dumps(value, JSON_ENCODE_ANY);
+    hsc_bytes_printf(out, "%s--%s=%s", count++ ? " " : "", key,
+                     text ? text : json_string_value(value));
+    free(text);
+  }
+  if (count)
+    hsc_bytes_append_text(out, "' ");
+  hsc_bytes_printf(out, "run_hlo_module --platform=%s --reference_platform=Interpreter %s\n```\n",
+                   platform, smallest(f));
+}
+
+static void write_reproduction(folder *f, hsc_bytes *out) {
+  const json_t *files = json_object_get(f->reduced, "files");
+  hsc_bytes_append_text(out, "### Steps to reproduce\n\n");
+  if (f->reduced)
+    write_reduction(f, out);
+  else
+    hsc_bytes_printf(out, "Not reduced: %s.\n\n", f->no_reduced);
+  if (text_at(files, "jax"))
+    write_block(f, "reduced.py", "python", out);
+  write_block(f, smallest(f), "", out);
+  hsc_bytes_append_text(out, "Without hloscope:\n");
+  if (text_at(files, "jax"))
+    hsc_bytes_append_text(out, "```\npython reduced.py\n```\n");
+  else
+    write_run_hlo_module(f, out);
+  write_commands(f, out);
 }
 
 static void write_evidence(const folder *f, hsc_bytes *out) {
@@ -251,12 +300,11 @@ static void write_evidence(const folder *f, hsc_bytes *out) {
                    text_at(json_object_get(f->document, "coverage"), "sentence"));
 }
 
-static void write_system(const folder *f, hsc_bytes *out) {
+static void write_system(const folder *f, const char *heading, hsc_bytes *out) {
   json_t *versions = json_object_get(f->document, "versions");
   json_t *value;
   const char *key;
-  hsc_bytes_append_text(
-      out, "### System info (python version, jaxlib version, accelerator, etc.)\n\n```\n");
+  hsc_bytes_printf(out, "### %s\n\n```\n", heading);
   json_object_foreach (versions, key, value)
     if (json_is_string(value))
       hsc_bytes_printf(out, "%s: %s\n", key, json_string_value(value));
@@ -270,19 +318,44 @@ static void write_system(const folder *f, hsc_bytes *out) {
   hsc_bytes_append_text(out, "```\n");
 }
 
-static hsc_status *write_issue(folder *f) {
-  hsc_bytes out = {0};
-  hsc_bytes_printf(&out, "<!-- title: %s -->\n\n### Description\n\n%s\n\n",
-                   text_at(f->document, "headline"), text_at(f->document, "headline"));
+static void write_description(const folder *f, hsc_bytes *out) {
+  const char *headline = text_at(f->document, "headline");
   json_t *instruction = json_object_get(f->document, "instruction");
+  hsc_bytes_printf(out, "<!-- title: %s -->\n\n### Description\n\n%s\n\n", headline, headline);
   if (text_at(instruction, "text"))
-    hsc_bytes_printf(&out, "First in `%s`.\n\n", text_at(instruction, "text"));
-  write_reproduction(f, &out);
-  write_evidence(f, &out);
-  write_system(f, &out);
+    hsc_bytes_printf(out, "First in `%s`.\n\n", text_at(instruction, "text"));
+}
+
+// jax-ml/jax's form: what happens, how to see it in JAX, the system.
+static void write_for_jax(folder *f, hsc_bytes *out) {
+  write_description(f, out);
+  write_reproduction(f, out);
+  write_evidence(f, out);
+  write_system(f, "System info (python version, jaxlib version, accelerator, etc.)", out);
+}
+
+// openxla/xla has no form; its people ask for HLO and the command of their own tool.
+static void write_for_xla(folder *f, hsc_bytes *out) {
+  write_description(f, out);
+  if (f->reduced)
+    write_reduction(f, out);
+  hsc_bytes_append_text(out, "### HLO\n\n");
+  write_block(f, smallest(f), "", out);
+  hsc_bytes_append_text(out, "### Command\n\n");
+  write_run_hlo_module(f, out);
+  write_commands(f, out);
+  write_evidence(f, out);
+  write_system(f, "Environment", out);
+}
+
+static hsc_status *write_issue(folder *f,
+                               const char *name,
+                               void (*write)(folder *f, hsc_bytes *out)) {
+  hsc_bytes out = {0};
+  write(f, &out);
   hsc_status *status = hsc_bytes_status(&out);
   if (!status)
-    status = write_file(f, "ISSUE.md", hsc_bytes_view(&out));
+    status = write_file(f, name, hsc_bytes_view(&out));
   hsc_bytes_deinit(&out);
   return status;
 }
@@ -342,11 +415,12 @@ hsc_status *hsc_blame_report(const hsc_blame_options *options,
   HSC_GOTO(hsc_environment_capture(false, &f.machine));
   if (report->redact)
     HSC_GOTO(redact_machine(&f));
-  HSC_GOTO(copy_program(&f));
+  HSC_GOTO(keep_failure(&f));
   HSC_GOTO(reduce_or_say_why(&f));
   json_object_set_new(document, "report", json_string(report->directory));
   json_object_set_new(document, "reduced", f.reduced ? json_incref(f.reduced) : json_null());
-  HSC_GOTO(write_issue(&f));
+  HSC_GOTO(write_issue(&f, "ISSUE.md", write_for_jax));
+  HSC_GOTO(write_issue(&f, "ISSUE-xla.md", write_for_xla));
   HSC_GOTO(write_json(&f, "blame.json", document));
   HSC_GOTO(write_json(&f, "machine.json", f.machine));
   HSC_GOTO(write_page(&f));
