@@ -72,6 +72,7 @@ _LAZY |= {
         "blame",
         "Comparison",
         "Claim",
+        "Passes",
         "Report",
         "Blame",
     )

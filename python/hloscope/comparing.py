@@ -322,18 +322,56 @@ def _off(a, b):
     return worst / largest if worst else 0.0
 
 
-def passes(program, *arguments, device=None):
+class Passes(dict):
     """What each compiler pass did: the document of `hloscope passes list --format=json`
-    (docs/schemas)."""
+    (docs/schemas). A notebook shows those that changed the program."""
+
+    def changed(self):
+        """The runs of passes that changed the program, in order, each a dict."""
+        return [
+            run
+            for pipeline in self["pipelines"]
+            for run in pipeline["passes"]
+            if run["changed"] and not run.get("pipeline")
+        ]
+
+    def __str__(self):
+        totals = self["totals"]
+        return (
+            f"{totals['changed']} of {totals['runs']} runs of passes changed"
+            f" {os.path.basename(self['program'])} on {self['device']}"
+        )
+
+    def __repr__(self):
+        return f"<hloscope.Passes: {self}>"
+
+    def _repr_html_(self):
+        return _rows_html(
+            str(self),
+            [
+                (
+                    run["name"],
+                    f"{run.get('instructions_before')} → {run.get('instructions_after')}"
+                    " instructions",
+                )
+                for run in self.changed()
+            ],
+        )
+
+
+def passes(program, *arguments, device=None):
+    """What each compiler pass did, as Passes."""
     with tempfile.TemporaryDirectory(prefix="hloscope-passes-") as directory:
         options = [f"--device={device}"] if device else []
-        return json.loads(
-            _command(
-                "passes",
-                "list",
-                _file(program, arguments, directory, "program"),
-                "--format=json",
-                *options,
+        return Passes(
+            json.loads(
+                _command(
+                    "passes",
+                    "list",
+                    _file(program, arguments, directory, "program"),
+                    "--format=json",
+                    *options,
+                )
             )
         )
 
@@ -381,6 +419,9 @@ class Report:
 
     def __init__(self, html):
         self.html = html
+
+    def __repr__(self):
+        return f"<hloscope.Report: a page of {len(self.html):,} characters; save(path) writes it>"
 
     def _repr_html_(self):
         import html

@@ -98,6 +98,19 @@ class Run:
             f" {self.device}{time}{', degraded: ' + self.warning if self.degraded else ''}>"
         )
 
+    def _repr_html_(self):
+        from .comparing import _rows_html, _seconds
+
+        took = "no time" if self.seconds is None else _seconds(self.seconds)
+        rows = [("compile", _seconds(self.compile_seconds))] if self.compile_seconds else []
+        rows += [
+            (f"output {i}", f"{output['shape']}, digest {output['digest'][:16]}")
+            for i, output in enumerate(self.outputs)
+        ]
+        if self.degraded:
+            rows.append(("degraded", self.warning))
+        return _rows_html(f"a run on {self.device} takes {took}", rows)
+
 
 def _strings(items):
     encoded = [os.fsencode(item) for item in items]

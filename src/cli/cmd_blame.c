@@ -6,6 +6,7 @@
 #include "cli/command.h"
 #include "lab/blame/blame_capture.h"
 #include "lab/blame/blame_report.h"
+#include "lab/run/given_inputs.h"
 #include "lab/run/kept_failure.h"
 #include "formats/common/formats.h"
 #include "transform/redact.h"
@@ -13,7 +14,7 @@
 #include "worker/scratch.h"
 
 typedef struct blame_args {
-  const char *program, *device, *against, *symptom, *output;
+  const char *program, *device, *against, *symptom, *output, *inputs;
   hsc_list overrides;
   bool redact;
   int64_t seed, runs;
@@ -54,6 +55,7 @@ static const hsc_option options[] = {
                     "NAME=VALUE",
                     NULL,
                     "an XLA compile option; may be repeated"),
+    HSC_OPTION_INPUTS(blame_args, inputs),
     HSC_OPTION_INT(blame_args, seed, "seed", "N", 0, "seed for the generated inputs"),
     HSC_OPTION_INT(blame_args, runs, "runs", "N", 5, "runs of the device on the same inputs"),
     HSC_OPTION_DOUBLE(blame_args,
@@ -265,7 +267,10 @@ static hsc_status *run(const void *args_of_command, hsc_cli *cli) {
   json_t *document = NULL;
   json_t *overrides = NULL;
   char *scratch = NULL;
+  hsc_given_inputs inputs = {0};
   hsc_status *status = NULL;
+  if ((capture || failure) && args->inputs)
+    return hsc_cli_usage(cli, "--inputs is for a program; what was recorded has its own inputs");
   if (!capture && !failure)
     HSC_TRY(hsc_cli_program_file(cli, args->program));
   if (failure)
@@ -278,6 +283,11 @@ static hsc_status *run(const void *args_of_command, hsc_cli *cli) {
     HSC_GOTO(read_capture(args, cli, &o, overrides));
   if (failure)
     HSC_GOTO(read_kept(args, cli, &kept, &o, overrides));
+  if (args->inputs) {
+    HSC_GOTO(hsc_given_inputs_read(
+        &(hsc_given_inputs_options){.file = args->inputs, .program = args->program}, &inputs));
+    o.data = json_incref(inputs.data);
+  }
   if (args->redact) {
     HSC_GOTO(hsc_scratch_create(&scratch));
     HSC_GOTO(redact(cli, scratch, &o));
@@ -300,6 +310,7 @@ done:
   json_decref(kept.overrides);
   json_decref(document);
   json_decref(o.data);
+  hsc_given_inputs_deinit(&inputs);
   return status;
 }
 

@@ -259,6 +259,8 @@ static const hsc_option options[] = {
                       1,
                       "multiple of the tolerance of the output's type",
                       .verbs = "validate"),
+    HSC_OPTION_STRING(
+        passes_args, inputs, "inputs", "FILE", NULL, HSC_INPUTS_TEXT, .verbs = "validate"),
     HSC_OPTION_INT(passes_args,
                    seed,
                    "seed",

@@ -9,7 +9,7 @@
 typedef struct passes_args {
   int verb;
   const char *program, *device, *disable, *enable, *pass_fuel, *output, *pattern, *pipeline, *store,
-      *pass, *from, *to, *against, *runner, *highlight;
+      *pass, *from, *to, *against, *runner, *highlight, *inputs;
   hsc_list transforms, only, settings, results;
   int64_t fuel, placebos, jobs, processes, blocks, seed, pair_most, repeats;
   double limit_s, budget_s, precision, margin_percent, tolerance;

@@ -3,6 +3,7 @@
 
 #include "cli/document.h"
 #include "cli/cmd_passes.h"
+#include "lab/run/given_inputs.h"
 #include "lab/run/json_tree.h"
 #include "lab/devices/devices.h"
 #include "lab/passes/validate.h"
@@ -95,11 +96,15 @@ static hsc_status *print_result(hsc_cli *cli, json_t *result) {
     else
       hsc_table_missing(table);
   }
-  hsc_table_note(table,
-                 "stages of %s, run on %s on the inputs of seed %lld, against the program before "
-                 "the first pass",
-                 text_at(result, "device"), text_at(result, "runner"),
-                 (long long)json_integer_value(json_object_get(result, "seed")));
+  const char *file = json_string_value(hsc_json_path(result, "coverage", "inputs", "file", NULL));
+  char of_inputs[200];
+  if (file)
+    snprintf(of_inputs, sizeof of_inputs, "the inputs of %.160s", file);
+  else
+    snprintf(of_inputs, sizeof of_inputs, "the inputs of seed %lld",
+             (long long)json_integer_value(json_object_get(result, "seed")));
+  hsc_table_note(table, "stages of %s, run on %s on %s, against the program before the first pass",
+                 text_at(result, "device"), text_at(result, "runner"), of_inputs);
   note_executable(table, result);
   json_t *rounding = json_object_get(result, "rounding");
   json_t *jump;
@@ -167,6 +172,7 @@ hsc_status *hsc__passes_validate(const passes_args *args, hsc_cli *cli) {
   hsc_device_spec second;
   json_t *overrides = NULL;
   json_t *result = NULL;
+  hsc_given_inputs inputs = {0};
   hsc_status *status = NULL;
   HSC_TRY(hsc_cli_program_file(cli, args->program));
   if (!(args->tolerance > 0))
@@ -178,6 +184,12 @@ hsc_status *hsc__passes_validate(const passes_args *args, hsc_cli *cli) {
                          runner.text);
   HSC_TRY(hsc__passes_check_disabled(args, cli, &device));
   HSC_GOTO(hsc__passes_overrides(args, cli, true, &overrides));
+  HSC_GOTO(
+      hsc_given_inputs_read(&(hsc_given_inputs_options){.file = args->inputs,
+                                                        .program = args->program,
+                                                        .transforms = args->transforms.items,
+                                                        .transform_count = args->transforms.count},
+                            &inputs));
   hsc_validate_options o = {.program = args->program,
                             .transforms = args->transforms.items,
                             .transform_count = args->transforms.count,
@@ -187,6 +199,8 @@ hsc_status *hsc__passes_validate(const passes_args *args, hsc_cli *cli) {
                             .overrides = overrides,
                             .disable = args->disable,
                             .seed = (uint64_t)args->seed,
+                            .data = inputs.data,
+                            .inputs_file = args->inputs,
                             .tolerance = args->tolerance,
                             .limit_ns = (int64_t)(args->limit_s * 1e9),
                             .progress = show_progress,
@@ -201,5 +215,6 @@ hsc_status *hsc__passes_validate(const passes_args *args, hsc_cli *cli) {
 done:
   json_decref(overrides);
   json_decref(result);
+  hsc_given_inputs_deinit(&inputs);
   return status;
 }

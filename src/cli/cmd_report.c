@@ -6,6 +6,7 @@ typedef struct report_args {
   hsc_list files;
   const char *output, *title;
   int64_t limit;
+  bool all;
 } report_args;
 
 static const hsc_option options[] = {
@@ -34,6 +35,10 @@ static const hsc_option options[] = {
                    "N",
                    2000,
                    "at most N rows of each table of a capture or profile; 0: all"),
+    HSC_OPTION_FLAG(report_args,
+                    all,
+                    "all|a",
+                    "timelines with the calls of Python outside of the steps: imports, setting up"),
     HSC_OPTION_END,
 };
 
@@ -54,8 +59,8 @@ static hsc_status *run(const void *args_of_command, hsc_cli *cli) {
   hsc_bytes out = {0};
   hsc_page page;
   hsc_page_begin(&page, title, &out);
-  hsc_status *status =
-      hsc_report_add_files(&page, &args->files, &(hsc_report_options){.limit = args->limit}, cli);
+  hsc_status *status = hsc_report_add_files(
+      &page, &args->files, &(hsc_report_options){.limit = args->limit, .all = args->all}, cli);
   hsc_page_end(&page);
   if (!status)
     status = hsc_bytes_status(&out);

@@ -159,10 +159,11 @@ typedef struct hsc_option {
    .name = people_name, \
    .help = text}
 // The row --inputs of every command that makes inputs; `field` is a const char *.
+#define HSC_INPUTS_TEXT \
+  "a .npz or .npy file of NumPy with the inputs, by their names or in their order; inputs that " \
+  "it does not name are made from the seed"
 #define HSC_OPTION_INPUTS(type, field) \
-  HSC_OPTION_STRING(type, field, "inputs", "FILE", NULL, \
-                    "a .npz or .npy file of NumPy with the inputs, by their names or in their " \
-                    "order; inputs that it does not name are made from the seed")
+  HSC_OPTION_STRING(type, field, "inputs", "FILE", NULL, HSC_INPUTS_TEXT)
 #define HSC_OPTION_END {.kind = HSC_OPTION_KIND_END}
 
 // One struct of arguments with the rows that fill it.

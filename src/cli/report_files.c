@@ -121,18 +121,19 @@ static hsc_status *add_document(hsc_page *page, const char *path, hsc_view text,
 
 // {"timeline": ..., "tables": [...]}: what captures and profiles have in common on the page.
 typedef struct recording {
-  hsc_status *(*timeline)(const void *source, hsc_bytes *out_json);
+  hsc_status *(*timeline)(const void *source, bool all, hsc_bytes *out_json);
   // NULL table: left out
   hsc_status *(*table)(void *source, int view, int64_t limit, hsc_table **out_table);
   int view_count;
   hsc_status *(*lead)(void *source, const char *path, hsc_page_lead *out_lead);
 } recording;
 
-static hsc_status *capture_timeline(const void *source, hsc_bytes *out) {
+static hsc_status *capture_timeline(const void *source, bool all, hsc_bytes *out) {
+  (void)all;  // nothing is left out of a capture
   return hsc_timeline_of_capture(source, out);
 }
-static hsc_status *profile_timeline(const void *source, hsc_bytes *out) {
-  return hsc_timeline_of_profile(source, out);
+static hsc_status *profile_timeline(const void *source, bool all, hsc_bytes *out) {
+  return hsc_timeline_of_profile(source, all, out);
 }
 
 static hsc_status *capture_table(void *source, int view, int64_t limit, hsc_table **out_table) {
@@ -169,7 +170,7 @@ static hsc_status *add_recording(hsc_page *page,
   hsc_json json;
   hsc_bytes_append_text(&text, "{\"timeline\":");
   hsc_status *status =
-      o->first_piece ? o->first_piece(o->user, path, &text) : r->timeline(source, &text);
+      o->first_piece ? o->first_piece(o->user, path, &text) : r->timeline(source, o->all, &text);
   hsc_bytes_append_text(&text, ",\"tables\":");
   hsc_json_init(&json, &text, 0);
   hsc_json_begin_array(&json);

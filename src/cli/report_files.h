@@ -10,6 +10,7 @@
 
 typedef struct hsc_report_options {
   int64_t limit;  // rows of each table of a recording; 0 is all
+  bool all;       // calls of Python outside of the steps too
   // served pages: where pieces of the timeline are asked for; NULL: the whole timeline goes into
   // the page
   const char *remote;

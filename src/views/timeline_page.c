@@ -27,7 +27,8 @@ typedef struct builder {
   HSC__LIST(item) items;
   HSC__LIST(lane) lanes;
   const hsc_capture *capture;  // NULL for a profile
-  size_t dropped;
+  size_t dropped;              // for being short
+  size_t outside;              // Python calls outside of the steps
 } builder;
 
 static hsc_status *begin(builder *b) {
@@ -217,6 +218,24 @@ static void names_field(const hsc_timeline *t,
   hsc_json_end_array(&json);
 }
 
+// What is not drawn; null where everything is.
+static void note(const builder *b, hsc_bytes *out) {
+  if (!b->dropped && !b->outside) {
+    hsc_bytes_append_text(out, "null");
+    return;
+  }
+  hsc_bytes_append_char(out, '"');
+  if (b->dropped)
+    hsc_bytes_printf(out, "%zu of the shortest events are not drawn%s", b->dropped,
+                     b->outside ? "; " : "");
+  if (b->outside)
+    hsc_bytes_printf(out,
+                     "%zu calls of Python outside of the steps (imports, setting up) are not "
+                     "drawn: hloscope report --all draws them",
+                     b->outside);
+  hsc_bytes_append_char(out, '"');
+}
+
 static hsc_status *print(const hsc_timeline *t, hsc_bytes *out) {
   const builder *b = &t->b;
   size_t count = b->items.count;
@@ -247,10 +266,8 @@ static hsc_status *print(const hsc_timeline *t, hsc_bytes *out) {
   if (b->capture && count && count <= HSC_TIMELINE_DETAILS)
     details(b, out);
   key(out, "note");
-  if (b->dropped)
-    hsc_bytes_printf(out, "\"%zu of the shortest events are not drawn\"}", b->dropped);
-  else
-    hsc_bytes_append_text(out, "null}");
+  note(b, out);
+  hsc_bytes_append_char(out, '}');
   return hsc_bytes_status(out);
 }
 
@@ -471,34 +488,90 @@ static hsc_status *gather_capture(builder *b, const hsc_capture *capture) {
   return NULL;
 }
 
-static hsc_status *gather_profile(builder *b, const hsc_profile *profile) {
+// From the first step's start to the last one's end; all of time where no step is known.
+typedef struct span {
+  int64_t start, end;  // ps
+} span;
+
+static span steps_of(const hsc_profile *profile) {
+  span whole = {INT64_MIN, INT64_MAX};
+  for (size_t i = 0; i < profile->steps.count; i++) {
+    const hsc_profile_step *step = &profile->steps.items[i];
+    if (!i || step->start_ps < whole.start)
+      whole.start = step->start_ps;
+    if (!i || step->end_ps > whole.end)
+      whole.end = step->end_ps;
+  }
+  return whole;
+}
+
+// What a profile's event is on the timeline; as profile_ops.c divides the lane of a thread that
+// calls the runtime, copies and computes.
+static hsc__section section_of_event(const hsc_xevent *e, hsc_view name, int64_t id_hlo_op) {
+  hsc_xstat_cursor at = hsc_xstats_of(e->message, HSC_XEVENT_STATS);
+  for (hsc_xstat stat; id_hlo_op >= 0 && hsc_xstat_next(&at, &stat);)
+    if (stat.metadata_id == id_hlo_op)
+      return HSC__SECTION_EXECUTION;
+  const hsc__host_name *host = hsc__host_name_of(name);
+  return host && host->activity == HSC_ACTIVITY_TRANSFER ? HSC__SECTION_TRANSFER
+                                                         : HSC__SECTION_CONTROL;
+}
+
+// JAX's tracer of Python calls names them "$file.py:12 function".
+static bool is_python_call(hsc_view name) {
+  return name.size > 1 && name.data[0] == '$';
+}
+
+static hsc_view name_of(const hsc_profile_lane *of, const hsc_xevent *e) {
+  const hsc_xevent_meta *meta = hsc_xplane_event_meta(of->plane, e->metadata_id);
+  if (!meta)
+    return HSC_VIEW("?");
+  return meta->display_name.size ? meta->display_name : meta->name;
+}
+
+// The lane's events. `divided`: its line has several lanes, by section.
+static hsc_status *gather_lane(builder *b,
+                               const hsc_profile *profile,
+                               const hsc_profile_lane *of,
+                               bool divided,
+                               const span *steps) {
+  uint32_t at = (uint32_t)b->lanes.count - 1;
+  int64_t id_hlo_op = divided ? hsc_xplane_stat_id(of->plane, "hlo_op") : -1;
+  hsc_xevent_cursor cursor = hsc_xline_events(of->line);
+  for (hsc_xevent e; hsc_xevent_next(&cursor, &e);) {
+    if (e.occurrences)
+      continue;  // sums have no place in time
+    hsc_view name = name_of(of, &e);
+    int64_t start = hsc__profile_time(profile, of->line, e.offset_ps);
+    int64_t duration = e.duration_ps > 0 ? e.duration_ps : 0;
+    if (divided && section_of_event(&e, name, id_hlo_op) != (hsc__section)of->section)
+      continue;
+    if (steps && is_python_call(name) && (start + duration < steps->start || start > steps->end)) {
+      b->outside++;
+      continue;
+    }
+    uint32_t number = 0;
+    HSC_TRY(name_number(b, name, &number));
+    if (!HSC__ADD(&b->items, (item){start, duration, number, at, 0}))
+      return hsc_status_out_of_memory();
+  }
+  return NULL;
+}
+
+static hsc_status *gather_profile(builder *b, const hsc_profile *profile, bool outside_too) {
+  span steps = steps_of(profile);
   for (size_t l = 0; l < profile->lanes.count; l++) {
     const hsc_profile_lane *of = &profile->lanes.items[l];
     if (of->section < 0 || of->section >= HSC__SECTION_COUNT)
       continue;
+    bool divided = false;
+    for (size_t k = 0; k < profile->lanes.count; k++)
+      divided |= k != l && profile->lanes.items[k].line == of->line;
     const char *lane_name =
         hsc_arena_printf(b->arena, "%s %s", of->device ? of->device : "", of->name ? of->name : "");
     if (!HSC__ADD(&b->lanes, (lane){.section = (hsc__section)of->section, .name = lane_name}))
       return hsc_status_out_of_memory();
-    uint32_t at = (uint32_t)b->lanes.count - 1;
-    hsc_xevent_cursor cursor = hsc_xline_events(of->line);
-    for (hsc_xevent e; hsc_xevent_next(&cursor, &e);) {
-      if (e.occurrences)
-        continue;  // sums have no place in time
-      const hsc_xevent_meta *meta = hsc_xplane_event_meta(of->plane, e.metadata_id);
-      hsc_view name;
-      if (!meta)
-        name = HSC_VIEW("?");
-      else if (meta->display_name.size)
-        name = meta->display_name;
-      else
-        name = meta->name;
-      uint32_t number = 0;
-      HSC_TRY(name_number(b, name, &number));
-      int64_t start = hsc__profile_time(profile, of->line, e.offset_ps);
-      if (!HSC__ADD(&b->items, (item){start, e.duration_ps > 0 ? e.duration_ps : 0, number, at, 0}))
-        return hsc_status_out_of_memory();
-    }
+    HSC_TRY(gather_lane(b, profile, of, divided, outside_too ? NULL : &steps));
   }
   return NULL;
 }
@@ -507,6 +580,7 @@ static hsc_status *gather_profile(builder *b, const hsc_profile *profile) {
 static hsc_status *open_timeline(const hsc_capture *capture,
                                  const hsc_profile *profile,
                                  bool limited,
+                                 bool outside_too,
                                  hsc_timeline **out) {
   hsc_timeline *t = hsc_alloc(sizeof *t);
   if (!t)
@@ -514,7 +588,7 @@ static hsc_status *open_timeline(const hsc_capture *capture,
   *t = (hsc_timeline){0};
   hsc_status *status = begin(&t->b);
   if (!status)
-    status = capture ? gather_capture(&t->b, capture) : gather_profile(&t->b, profile);
+    status = capture ? gather_capture(&t->b, capture) : gather_profile(&t->b, profile, outside_too);
   if (!status && limited)
     status = drop_shortest(&t->b);
   if (!status && t->b.items.count > UINT32_MAX)
@@ -531,19 +605,22 @@ static hsc_status *open_timeline(const hsc_capture *capture,
 
 static hsc_status *whole(const hsc_capture *capture,
                          const hsc_profile *profile,
+                         bool outside_too,
                          hsc_bytes *out_json) {
   hsc_timeline *t = NULL;
-  HSC_TRY(open_timeline(capture, profile, true, &t));
+  HSC_TRY(open_timeline(capture, profile, true, outside_too, &t));
   hsc_status *status = print(t, out_json);
   hsc_timeline_close(t);
   return status;
 }
 
 hsc_status *hsc_timeline_of_capture(const hsc_capture *capture, hsc_bytes *out_json) {
-  return whole(capture, NULL, out_json);
+  return whole(capture, NULL, true, out_json);
 }
-hsc_status *hsc_timeline_of_profile(const hsc_profile *profile, hsc_bytes *out_json) {
-  return whole(NULL, profile, out_json);
+hsc_status *hsc_timeline_of_profile(const hsc_profile *profile,
+                                    bool outside_too,
+                                    hsc_bytes *out_json) {
+  return whole(NULL, profile, outside_too, out_json);
 }
 
 // Kept beyond its source: texts of the map are borrowed from it, so they are copied.
@@ -573,7 +650,7 @@ static hsc_status *open_and_keep(const hsc_capture *capture,
                                  hsc_timeline **out) {
   hsc_timeline *t = NULL;
   *out = NULL;
-  HSC_TRY(open_timeline(capture, profile, false, &t));
+  HSC_TRY(open_timeline(capture, profile, false, true, &t));
   hsc_status *status = keep(t);
   if (status)
     hsc_timeline_close(t);

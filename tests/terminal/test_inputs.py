@@ -144,6 +144,24 @@ def main():
     error = run(npz(x=b, y=a), "--device=cpu", "--symptom=wrong", verb="reduce").stderr
     report("'y', which is no input" in error, "reduce takes them", error)
 
+    def verb(words, data):
+        (folder / "given.npz").write_bytes(data)
+        words = [hloscope, *words, "m.hlo", "--inputs", "given.npz", "--format=json"]
+        return subprocess.run(words, cwd=folder, capture_output=True, text=True, check=False)
+
+    validated = verb(["passes", "validate"], npz(arr_0=a, arr_1=b))
+    coverage = json.loads(validated.stdout or "{}").get("coverage") or {}
+    report(
+        validated.returncode == 0 and coverage["inputs"].get("file") == "given.npz",
+        "passes validate takes them and says so",
+        validated,
+    )
+    for words in (["passes", "validate"], ["blame"]):
+        refusal = verb(words, npz(x=b, y=a))
+        said = refusal.stdout + refusal.stderr
+        report("'y', which is no input" in said, f"{' '.join(words)} refuses other names", refusal)
+    report(verb(["blame"], npz(arr_0=a, arr_1=b)).returncode == 0, "blame takes them")
+
     wide = npz(arr_0=npy(A, (2, 3), "<f8"), arr_1=b)
     refused("another type", wide, "float64", "f32[2,3]", "astype(numpy.float32)")
     refused("another shape", npz(x=npy(B, (3, 2))), "x", "[3,2]", "f32[2,3]")

@@ -80,6 +80,17 @@ def errors_are_raised_with_the_hint():
 def passes_are_a_document():
     document = hloscope.passes(SMALL)
     assert document["totals"]["passes"] > 3 and document["pipelines"][0]["passes"], document
+    changed = document.changed()
+    assert 0 < len(changed) <= document["totals"]["changed"], changed
+    assert repr(document).startswith("<hloscope.Passes: ") and len(repr(document)) < 120, document
+    assert changed[0]["name"] in document._repr_html_(), document._repr_html_()
+
+
+@case
+def what_a_notebook_shows_is_short():
+    run = hloscope.run(SMALL)
+    assert "a run on cpu takes" in run._repr_html_() and "digest" in run._repr_html_(), run
+    assert "Report: a page of" in repr(hloscope.report(SMALL))
 
 
 @case

@@ -86,6 +86,8 @@ static void nearest_name_is_found(void **state) {
   assert_string_equal(hsc_did_you_mean("pattrens", names, count), "patterns");
   assert_string_equal(hsc_did_you_mean("fusoin", names, count), "fusion");
   assert_string_equal(hsc_did_you_mean("result", names, count), "results");
+  static const char *const targets[] = {"a10", "a100", "h100"};  // as near as a10: begun as h100
+  assert_string_equal(hsc_did_you_mean("h10", targets, HSC_COUNT_OF(targets)), "h100");
   assert_null(hsc_did_you_mean("transpose", names, count));
   assert_null(hsc_did_you_mean("", names, count));
   assert_null(hsc_did_you_mean("x", names, 0));

@@ -113,7 +113,9 @@ static void instructions_are_those_that_the_kernel_lists(void **state) {
     bool has = flags != NULL;
     for (int k = 0; has && units[i].names[k]; k++)
       has = kernel_lists(flags, units[i].names[k]);
-    assert_int_equal(hsc_cpu_has(units[i].unit), has);
+    // a kernel may be older than the processor and not know the later ones
+    if (has || units[i].unit <= HSC_CPU_AVX512)
+      assert_int_equal(hsc_cpu_has(units[i].unit), has);
   }
   hsc_bytes_deinit(&text);
 }

@@ -65,6 +65,7 @@ static void names_come_from_the_table(void **state) {
   // what is meant, not what is spelt alike
   static const char *const others[][2] = {{"gpu", "'cuda:h100'"},   {"GPU", "'cuda:h100'"},
                                           {"gpu:0", "'cuda:h100'"}, {"nvidia", "'cuda:h100'"},
+                                          {"gpus", "'cuda:h100'"},  {"nvidiaa", "'cuda:h100'"},
                                           {"h100", "'cuda:h100'"},  {"v5e", "'tpu:v5e'"},
                                           {"xla", "'xla-cpu'"},     {"host", "'cpu'"}};
   for (size_t i = 0; i < HSC_COUNT_OF(others); i++) {

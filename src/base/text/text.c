@@ -61,6 +61,8 @@ static int edit_distance(const char *a, int a_length, const char *b, int b_lengt
   return last[b_length];
 }
 
+// The nearest; of several as near, the one that begins as the text does, for what is typed is cut
+// short more often than it is begun wrongly.
 const char *hsc_did_you_mean(const char *text, const char *const *candidates, size_t count) {
   size_t length = strlen(text);
   if (length == 0 || length > MAX_NAME)
@@ -73,7 +75,9 @@ const char *hsc_did_you_mean(const char *text, const char *const *candidates, si
     if (candidate_length > MAX_NAME)
       continue;
     int distance = edit_distance(text, (int)length, candidates[i], (int)candidate_length);
-    if (distance < nearest_distance) {
+    bool begins = !strncmp(candidates[i], text, length);
+    if (distance < nearest_distance ||
+        (distance == nearest_distance && distance <= allowed && begins)) {
       nearest = candidates[i];
       nearest_distance = distance;
     }

@@ -314,6 +314,21 @@ static const char *device_of_target(const char *name, hsc_arena *arena) {
   return NULL;
 }
 
+// The nearest of the names of devices and of the other names: "gpus" is nearer to "gpu" than to
+// "cpu".
+static const char *nearest_of(const char *text, const char *const *names) {
+  const char *all[HSC_COUNT_OF(ROWS) + HSC_COUNT_OF(OTHER_NAMES)];
+  for (size_t i = 0; i < HSC_COUNT_OF(ROWS); i++)
+    all[i] = names[i];
+  for (size_t i = 0; i < HSC_COUNT_OF(OTHER_NAMES); i++)
+    all[HSC_COUNT_OF(ROWS) + i] = OTHER_NAMES[i][0];
+  const char *meant = hsc_did_you_mean(text, all, HSC_COUNT_OF(all));
+  for (size_t i = 0; meant && i < HSC_COUNT_OF(OTHER_NAMES); i++)
+    if (meant == OTHER_NAMES[i][0])
+      return OTHER_NAMES[i][1];
+  return meant;
+}
+
 static hsc_status *unknown_device(const char *text,
                                   size_t name_length,
                                   const char *const *names,
@@ -326,7 +341,7 @@ static hsc_status *unknown_device(const char *text,
   if (!meant)
     meant = device_of_target(text, arena);
   if (!meant)
-    meant = hsc_did_you_mean(text, names, HSC_COUNT_OF(ROWS));
+    meant = nearest_of(text, names);
   hsc_status *status =
       meant ? HSC_ERR(INVALID_ARGUMENT, "unknown device '%s'; did you mean '%s'?", text, meant)
             : HSC_ERR(INVALID_ARGUMENT, "unknown device '%s'", text);

@@ -436,7 +436,10 @@ static hsc_status *finish(hsc_validation *v, const char *final_text, json_t *res
   HSC_TRY(hsc_agreement_into(v->agreement, result));
   json_t *coverage = json_object_get(result, "coverage");
   json_object_set_new(coverage, "final_executable", json_string(final_text));
-  json_object_set_new(coverage, "inputs", json_pack("{s:I}", "seed", (json_int_t)o->seed));
+  json_t *inputs = json_pack("{s:I}", "seed", (json_int_t)o->seed);
+  if (inputs && o->inputs_file)
+    json_object_set_new(inputs, "file", json_string(o->inputs_file));
+  json_object_set_new(coverage, "inputs", inputs);
   if (!strcmp(final_text, "not_run") && o->device->topology)
     json_object_set_new(
         coverage, "final_executable_reason",

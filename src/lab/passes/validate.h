@@ -22,11 +22,12 @@ typedef struct hsc_validate_options {
   const hsc_device_spec *runner;  // what runs the stages
   // takes over where the runner is the evaluator and too slow for the first stage; NULL = none
   const hsc_device_spec *second_runner;
-  json_t *overrides;    // of the compile; NULL = none. Borrowed
-  const char *disable;  // passes that are off, for the document; may be NULL
-  uint64_t seed;        // of the inputs
-  json_t *data;         // inputs in place of the seed's, as jobs take them; NULL = none. Borrowed
-  double tolerance;     // multiplies the tolerance of the outputs' types; 1
+  json_t *overrides;        // of the compile; NULL = none. Borrowed
+  const char *disable;      // passes that are off, for the document; may be NULL
+  uint64_t seed;            // of the inputs
+  const char *inputs_file;  // what `data` is from, for the document; NULL = none
+  json_t *data;      // inputs in place of the seed's, as jobs take them; NULL = none. Borrowed
+  double tolerance;  // multiplies the tolerance of the outputs' types; 1
   // "outputs" of a "bounds" job of the program: what is within their bounds is right, what is
   // beyond is not, whatever the tolerance. NULL = none. Borrowed
   json_t *bounded;
