@@ -7,6 +7,7 @@ The first part needs nothing; the others need Chromium (HLOSCOPE_CHROMIUM, or on
 tsc, and are skipped by name without them. --big draws 1,000,000 events instead of 30,000.
 """
 
+import gzip
 import html.parser
 import json
 import os
@@ -528,6 +529,34 @@ def views(run, inputs, directory, root):
     report(names[3], not found["faint"], found["faint"])
 
 
+def drawn_events(run, directory, root):
+    """Each event of a profile is drawn once, and calls of Python outside of the steps on request;
+    oracle: the events that the table of planes counts."""
+    log = f"{directory}/log/plugins/profile/one"
+    os.makedirs(log)
+    recorded = os.path.join(root, "tests/conformance/profiles/xla_cpu_mlp.xplane.pb.gz")
+    with gzip.open(recorded) as f, open(f"{log}/host.xplane.pb", "wb") as out:
+        shutil.copyfileobj(f, out)
+    drawn, notes = [], []
+    for more in ([], ["--all"]):
+        page = f"{directory}/log.html"
+        run(f"{directory}/log", "-o", page, *more)
+        with open(page) as f:
+            data = re.search(r'id="data">(.*?)</script>', f.read(), re.S).group(1)
+        json_of = json.loads(data)["parts"][0]["json"]
+        drawn.append(sum(lane["count"] for lane in json_of["timeline"]["lanes"]))
+        notes.append(json_of["timeline"]["note"])
+    planes = next(table for table in json_of["tables"] if table["view"] == "planes")
+    events = sum(row["events"] for row in planes["rows"])
+    report("each event is drawn once", drawn[1] == events and notes[1] is None, (drawn, events))
+    left_out = f"{events - drawn[0]} calls of Python outside of the steps"
+    report(
+        "Python calls outside of the steps are left out and counted",
+        drawn[0] < events and notes[0].startswith(left_out),
+        (drawn, notes),
+    )
+
+
 def main():
     hloscope, root = sys.argv[1], sys.argv[2]
     directory = tempfile.mkdtemp(prefix="hsc-report-")
@@ -535,6 +564,7 @@ def main():
     def run(*args):
         return subprocess.run([hloscope, "report", *args], capture_output=True, text=True)
 
+    drawn_events(run, directory, root)
     capture, empty = record(
         directory, os.path.join(root, "python"), 1000000 if "--big" in sys.argv else 30000
     )
