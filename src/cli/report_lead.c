@@ -363,8 +363,8 @@ static void lead_of_run(const json_t *document, hsc_page_lead *lead) {
                   text_at(best, "device"));
   hsc_lead_number(lead, number_at(best, "first_result"), "s", "",
                   "from nothing to the first result");
-  hsc_lead_number(lead, number_at(best, "flops") / number_at(run, "median"), "flop/s", "",
-                  "achieved");
+  hsc_lead_number(lead, number_at(best, "flops") / number_at(run, "median"), "flops", "",
+                  "flop/s achieved");
   bar_of_phases(best, lead);
   hsc_bytes_printf(&lead->next, "Where its time goes: hloscope profile %s --device %s",
                    text_at(document, "program"), text_at(best, "device"));

@@ -41,7 +41,7 @@ function diffPart(json, part, main) {
     else if (e.key === "/") search.focus();
     else return;
     e.preventDefault();
-  } }, h("table", {}, h("thead", {}, h("tr", {}, h("th", { scope: "col" }, ""), h("th", { scope: "col" }, json.from || "before"), h("th", { scope: "col" }, json.to || "after"))), body));
+  } }, h("table", {}, h("thead", {}, h("tr", {}, h("th", { scope: "col" }, "state"), h("th", { scope: "col" }, json.from || "before"), h("th", { scope: "col" }, json.to || "after"))), body));
   fill();
   top.append(h("div", { class: "tools" }, search, rows.some((r) => r.state === "kept") && h("label", {}, check, " what stayed too"), h("button", { onclick: () => step(-1) }, "previous"), h("button", { onclick: () => step(1) }, "next"),
     h("button", { onclick: csv, "aria-label": "Rows of difference as CSV" }, "CSV"), count), box);
