@@ -16,6 +16,7 @@ build, root = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2]).res
 hloscope = build / "hloscope"
 plugin = build / "libhloscope_cpu_pjrt.so"
 mutant = build / "tests/fake_plugin/libhloscope_mutant_pjrt.so"
+receiving = build / "tests/fake_plugin/libhloscope_receiving_pjrt.so"
 fake = build / "tests/fake_plugin/libhloscope_fake_pjrt.so"
 number = failed = 0
 
@@ -67,8 +68,10 @@ report("an id stands for one check", len(outcomes(answer)) == totals["checks"])
 
 code, answer = conform("cpu", "--only", "devices", devices=2)
 report(
-    "two of our devices keep the rules of several; sends to the host they do not have",
-    code == 0 and [i for i, o in outcomes(answer).items() if o != "pass"] == ["devices/send"],
+    "two of our devices keep the rules of several; what the host sends and receives they do not have",
+    code == 0
+    and [i for i, o in outcomes(answer).items() if o != "pass"]
+    == ["devices/send", "devices/receive"],
     answer["totals"],
 )
 code, answer = conform("cpu", "--only", "devices")
@@ -81,6 +84,24 @@ code, answer = conform(
     str(mutant), "--only", "devices", fault="PJRT_Buffer_CopyToDevice:null:dst_buffer", devices=2
 )
 report("a copy that gives nothing is noticed", outcomes(answer)["devices/copy"] != "pass", answer)
+
+RECEIVING_FAULTS = {
+    "": "pass",
+    "size": "fail",
+    "granule": "fail",
+    "count": "fail",
+    "greedy": "fail",
+    "keep": "fail",
+    "swap": "fail",
+    "silent": "fail",
+}
+seen = {}
+for fault in RECEIVING_FAULTS:
+    os.environ.update(HLOSCOPE_RECEIVING_OF=str(plugin), HLOSCOPE_RECEIVING_FAULT=fault)
+    seen[fault] = outcomes(conform(str(receiving), "--only", "devices/receive")[1])[
+        "devices/receive"
+    ]
+report("a plugin that receives from the host, and its faults", seen == RECEIVING_FAULTS, seen)
 
 FAULTS = [
     ("PJRT_Buffer_Dimensions:field:num_dims", "buffer/facts/f32", "fail"),

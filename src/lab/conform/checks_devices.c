@@ -1,5 +1,6 @@
 // checks_devices.c - one program on two devices: who runs what, collectives, what the host sends
 // and receives. A client with one device offers none of it.
+#include <stdatomic.h>
 #include <stdlib.h>
 
 #include "lab/conform/conform_internal.h"
@@ -229,6 +230,23 @@ void hsc__conform_devices_collective(hsc_conform *c, int number) {
 
 // ---- what the host sends and receives -----------------------------------------------------------
 
+// Runs a program of one argument and one result on device 0; false ends the check.
+static bool execute_with(hsc_conform *c,
+                         PJRT_LoadedExecutable *loaded,
+                         PJRT_Buffer *argument,
+                         PJRT_ExecuteOptions *options,
+                         PJRT_Buffer *outputs[1]) {
+  PJRT_Buffer *const *lists[1] = {&argument};
+  PJRT_Buffer **const output_lists[1] = {outputs};
+  PJRT_Event *events[1] = {NULL};
+  PJRT_LoadedExecutable_Execute_Args args =
+      ARGS_OF(PJRT_LoadedExecutable_Execute, .executable = loaded, .options = options,
+              .argument_lists = lists, .num_devices = 1, .num_args = 1,
+              .output_lists = output_lists, .device_complete_events = events);
+  return hsc__conform_offered(c, HSC_FN_PJRT_LoadedExecutable_Execute, &args) &&
+         hsc__conform_await(c, events[0], "the execution");
+}
+
 static PJRT_Error *take_chunk(PJRT_Chunk *chunk,
                               PJRT_CallbackError *callback_error,
                               size_t total_size_in_bytes,
@@ -260,19 +278,151 @@ void hsc__conform_devices_send(hsc_conform *c, int number) {
   PJRT_ExecuteOptions options = {.struct_size = PJRT_ExecuteOptions_STRUCT_SIZE,
                                  .send_callbacks = of_device,
                                  .num_send_ops = 1};
-  PJRT_Buffer *const *lists[1] = {&argument};
   PJRT_Buffer *outputs[1] = {NULL};
-  PJRT_Buffer **const output_lists[1] = {outputs};
-  PJRT_Event *events[1] = {NULL};
-  PJRT_LoadedExecutable_Execute_Args args =
-      ARGS_OF(PJRT_LoadedExecutable_Execute, .executable = loaded, .options = &options,
-              .argument_lists = lists, .num_devices = 1, .num_args = 1,
-              .output_lists = output_lists, .device_complete_events = events);
-  if (!hsc__conform_offered(c, HSC_FN_PJRT_LoadedExecutable_Execute, &args) ||
-      !hsc__conform_await(c, events[0], "the execution"))
+  if (!execute_with(c, loaded, argument, &options, outputs))
     return;
   hsc__conform_expect_times(c, outputs[0], 2);
   for (int i = 0; i < ELEMENTS; i++)
     EXPECT(c, sent[i] == hsc__conform_one_to_four[i], "element %d was sent as %g, not %g", i,
            sent[i], hsc__conform_one_to_four[i]);
+}
+
+// What the host gives in answer to one receive. The plugin calls back on a thread of its own choice,
+// so nothing is reported there: the check looks at it once the run is over.
+typedef struct giver {
+  const PJRT_Api *api;
+  PJRT_CopyToDeviceStream *stream;
+  int64_t total, granule, first, counted;  // bytes; counted after the first chunk
+  PJRT_Event *arrived[2];
+  PJRT_Error *error;        // of the first call that failed; the check's
+  bool is_excess_taken;     // four bytes more than there is room for
+  _Atomic int freed_count;  // chunks whose deleter was called
+} giver;
+
+static void count_freed(void *data, void *deleter_arg) {
+  atomic_fetch_add(&((giver *)deleter_arg)->freed_count, 1);
+}
+
+static PJRT_Error *add_chunk(giver *g, const float *data, size_t bytes, PJRT_Event **out_event) {
+  PJRT_Chunk chunk = {
+      .data = (void *)data, .size = bytes, .deleter = count_freed, .deleter_arg = g};
+  PJRT_CopyToDeviceStream_AddChunk_Args args =
+      ARGS_OF(PJRT_CopyToDeviceStream_AddChunk, .stream = g->stream, .chunk = &chunk);
+  PJRT_Error *error = g->api->PJRT_CopyToDeviceStream_AddChunk(&args);
+  *out_event = args.transfer_complete;
+  return error;
+}
+
+// More than the receive has room for: an error at once, or one that the event tells.
+static bool is_excess_taken(giver *g) {
+  static const float more[1] = {9};
+  PJRT_Event *event = NULL;
+  PJRT_Error *error = add_chunk(g, more, sizeof more, &event);
+  PJRT_Event_Await_Args wait = ARGS_OF(PJRT_Event_Await, .event = event);
+  if (!error && event)
+    error = g->api->PJRT_Event_Await(&wait);
+  PJRT_Error_Destroy_Args destroy = ARGS_OF(PJRT_Error_Destroy, .error = error);
+  if (error)
+    g->api->PJRT_Error_Destroy(&destroy);
+  return !error;
+}
+
+static void give_two_chunks(PJRT_CopyToDeviceStream *stream, void *user_arg) {
+  giver *g = user_arg;
+  g->stream = stream;
+  PJRT_CopyToDeviceStream_TotalBytes_Args total =
+      ARGS_OF(PJRT_CopyToDeviceStream_TotalBytes, .stream = stream);
+  PJRT_CopyToDeviceStream_GranuleSize_Args granule =
+      ARGS_OF(PJRT_CopyToDeviceStream_GranuleSize, .stream = stream);
+  PJRT_CopyToDeviceStream_CurrentBytes_Args current =
+      ARGS_OF(PJRT_CopyToDeviceStream_CurrentBytes, .stream = stream);
+  if ((g->error = g->api->PJRT_CopyToDeviceStream_TotalBytes(&total)) ||
+      (g->error = g->api->PJRT_CopyToDeviceStream_GranuleSize(&granule)))
+    return;
+  g->total = total.total_bytes;
+  g->granule = granule.granule_size_in_bytes;
+  // two chunks where the parts may be so small, else one
+  size_t bytes = ELEMENTS * sizeof(float);
+  size_t first = g->granule > 0 && bytes / 2 % (size_t)g->granule == 0 ? bytes / 2 : bytes;
+  if ((g->error = add_chunk(g, hsc__conform_one_to_four, first, &g->arrived[0])) ||
+      (g->error = g->api->PJRT_CopyToDeviceStream_CurrentBytes(&current)))
+    return;
+  g->first = (int64_t)first;
+  g->counted = current.current_bytes;
+  if (first < bytes)
+    g->error = add_chunk(g, hsc__conform_one_to_four + first / sizeof(float), bytes - first,
+                         &g->arrived[1]);
+  if (!g->error)
+    g->is_excess_taken = is_excess_taken(g);
+}
+
+// The streams' functions are optional, and the callback cannot say that one is missing.
+static bool has_streams(hsc_conform *c) {
+  static const hsc_pjrt_function needed[] = {
+      HSC_FN_PJRT_CopyToDeviceStream_AddChunk, HSC_FN_PJRT_CopyToDeviceStream_TotalBytes,
+      HSC_FN_PJRT_CopyToDeviceStream_GranuleSize, HSC_FN_PJRT_CopyToDeviceStream_CurrentBytes,
+      HSC_FN_PJRT_CopyToDeviceStream_Destroy};
+  for (size_t i = 0; i < HSC_COUNT_OF(needed); i++)
+    if (!hsc__conform_has(c, needed[i])) {
+      hsc__conform_absent(c, "%s is not in the table", hsc_pjrt_function_get(needed[i])->name);
+      return false;
+    }
+  return true;
+}
+
+static void look_at_what_was_given(hsc_conform *c, giver *g) {
+  EXPECT(c, g->stream, "nobody called back for the receive");
+  if (g->error) {
+    hsc_bytes message = {0};
+    hsc__conform_message(c, g->error, &message);
+    FAIL(c, "a call on the stream failed: %s", hsc_bytes_text(&message));
+  }
+  EXPECT(c, g->total == ELEMENTS * sizeof(float), "it wants %lld bytes, the array has 16",
+         (long long)g->total);
+  EXPECT(c, g->granule > 0, "its granule is %lld bytes", (long long)g->granule);
+  EXPECT(c, g->counted == g->first, "after a chunk of %lld bytes it counts %lld",
+         (long long)g->first, (long long)g->counted);
+  EXPECT(c, !g->is_excess_taken, "it took more bytes than it has room for");
+  int chunks = 1;  // and the one too many, which may be freed or left to the host
+  if (!hsc__conform_await(c, g->arrived[0], "the event of a chunk"))
+    return;
+  if (g->arrived[1]) {
+    chunks++;
+    if (!hsc__conform_await(c, g->arrived[1], "the event of a chunk"))
+      return;
+  }
+  PJRT_CopyToDeviceStream_Destroy_Args destroy =
+      ARGS_OF(PJRT_CopyToDeviceStream_Destroy, .stream = g->stream);
+  if (!OK(c, PJRT_CopyToDeviceStream_Destroy, &destroy))
+    return;
+  int freed = atomic_load(&g->freed_count);
+  EXPECT(c, freed == chunks || freed == chunks + 1, "of %d chunks the deleters of %d were called",
+         chunks, freed);
+}
+
+void hsc__conform_devices_receive(hsc_conform *c, int number) {
+  static const char receives[] =
+      "module @m { func.func public @main(%a: tensor<4xf32>) -> tensor<4xf32> {\n"
+      "  %t = stablehlo.create_token : !stablehlo.token\n"
+      "  %r, %u = \"stablehlo.recv\"(%t) {channel_handle = #stablehlo.channel_handle<handle = 4, "
+      "type = 3>, is_host_transfer = true} : (!stablehlo.token) -> (tensor<4xf32>, "
+      "!stablehlo.token)\n"
+      "  %0 = stablehlo.add %a, %r : tensor<4xf32>\n  return %0 : tensor<4xf32>\n} }\n";
+  static giver g;  // outlives the check, should the plugin call late
+  g = (giver){.api = c->api};
+  PJRT_LoadedExecutable *loaded = hsc__conform_compile(c, receives);
+  PJRT_Buffer *argument = loaded && has_streams(c) ? hsc__conform_some_floats(c) : NULL;
+  if (!argument)
+    return;
+  PJRT_RecvCallbackInfo info = {.channel_id = 4, .user_arg = &g, .recv_callback = give_two_chunks};
+  PJRT_RecvCallbackInfo *of_device[1] = {&info};
+  PJRT_ExecuteOptions options = {.struct_size = PJRT_ExecuteOptions_STRUCT_SIZE,
+                                 .recv_callbacks = of_device,
+                                 .num_recv_ops = 1};
+  PJRT_Buffer *outputs[1] = {NULL};
+  if (!execute_with(c, loaded, argument, &options, outputs))
+    return;
+  look_at_what_was_given(c, &g);
+  if (c->outcome == HSC_CONFORM_PASS)
+    hsc__conform_expect_times(c, outputs[0], 2);
 }

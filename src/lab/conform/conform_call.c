@@ -196,6 +196,15 @@ PJRT_Error *hsc__conform_call(hsc_conform *c,
   return error;
 }
 
+// UNIMPLEMENTED says that the plugin does not have it; so does NOT_FOUND where XLA's wrapper looks
+// for a compiler of a topology ("No compiler registered for platform ...").
+static bool is_lack(hsc_pjrt_function function, PJRT_Error_Code code) {
+  return code == PJRT_Error_Code_UNIMPLEMENTED ||
+         (code == PJRT_Error_Code_NOT_FOUND &&
+          (function == HSC_FN_PJRT_Compile ||
+           function == HSC_FN_PJRT_TopologyDescription_Deserialize));
+}
+
 static bool ok_or_absent(hsc_conform *c, hsc_pjrt_function function, void *args, bool may_lack) {
   bool called;
   PJRT_Error *error = hsc__conform_call(c, function, args, &called);
@@ -204,7 +213,7 @@ static bool ok_or_absent(hsc_conform *c, hsc_pjrt_function function, void *args,
   const hsc_pjrt_function_info *info = hsc_pjrt_function_get(function);
   hsc_bytes message = {0};
   hsc__conform_message(c, error, &message);
-  if (hsc__conform_code(c, error) == PJRT_Error_Code_UNIMPLEMENTED && may_lack)
+  if (is_lack(function, hsc__conform_code(c, error)) && may_lack)
     hsc__conform_absent(c, "%s: %s", info->name, hsc_bytes_text(&message));
   else
     hsc__conform_fail(c, "%s failed: %s", info->name, hsc_bytes_text(&message));
