@@ -33,9 +33,15 @@ static void expect_same_meaning(const hsc_module *a, const hsc_module *b, const 
     fail_msg("%s: the fingerprints differ", what);
 }
 
-static const char *const xla_modules[] = {
-    "attributes",     "xla_cpu_control_flow", "xla_cpu_linear_algebra", "xla_cpu_indexing",
-    "xla_cpu_random", "xla_cpu_network",      "xla_cpu_narrow_types",   "xla_cpu_resnet50_train"};
+static const char *const xla_modules[] = {"attributes",
+                                          "mesh_groups",
+                                          "xla_cpu_control_flow",
+                                          "xla_cpu_linear_algebra",
+                                          "xla_cpu_indexing",
+                                          "xla_cpu_random",
+                                          "xla_cpu_network",
+                                          "xla_cpu_narrow_types",
+                                          "xla_cpu_resnet50_train"};
 
 static const char *file_name(char *out, size_t size, size_t i, const char *extension) {
   snprintf(out, size, "%s.%s%s", xla_modules[i], extension,

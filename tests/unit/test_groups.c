@@ -57,6 +57,16 @@ static void test_what_they_name(void **state) {
       {"[4,2]<=[2,2,2]T(1,0,2)", "{0,1}{4,5}{2,3}{6,7}", 2},
       {"[2,6]<=[2,3,2]T(2,0,1)", "{0,2,4,6,8,10}{1,3,5,7,9,11}", 6},
       {"[2,2]<=[2,2]T(0,1)", "{0,1}{2,3}", 2},
+      // arange(8).reshape(2, 4), the axes of the groups moved to the end
+      {"mesh['x'=2,'y'=4] {'y'}", "{0,1,2,3}{4,5,6,7}", 4},
+      {"mesh['x'=2,'y'=4]{'x'}", "{0,4}{1,5}{2,6}{3,7}", 2},
+      {"mesh['x'=2,'y'=4] {'y','x'}", "{0,4,1,5,2,6,3,7}", 8},
+      {"mesh[\"x\"=2, 'y'=4] {}", "{0}{1}{2}{3}{4}{5}{6}{7}", 1},
+      {"mesh['x'=2,'y'=2], device_ids=(3,2,1,0) {'y'}", "{3,2}{1,0}", 2},
+      {"mesh['x'=2,'y'=4], device_ids=([4,2]T(1,0)) {'x'}", "{0,1}{2,3}{4,5}{6,7}", 2},
+      {"mesh['x'=8] {'x':(2)2}", "{0,2}{1,3}{4,6}{5,7}", 2},
+      {"mesh['x'=8] {'x':(4)2,'x':(1)2}", "{0,4,1,5}{2,6,3,7}", 4},
+      {"mesh[] {}", "{0}", 1},
   };
   for (size_t i = 0; i < HSC_COUNT_OF(rows); i++) {
     assert_string_equal(list_of(rows[i].text), rows[i].list);
@@ -85,7 +95,25 @@ static void test_what_is_refused(void **state) {
                                       "[2,2]<=[2,2]T(2)",
                                       "[65536,2]<=[131072]",
                                       "[2,2]<=[2,2]T(1,2)",
-                                      "[-2,-2]<=[4]"};
+                                      "[-2,-2]<=[4]",
+                                      "mesh",
+                                      "mesh['x'=2",
+                                      "mesh['x'=2]",
+                                      "mesh['x'=2] {",
+                                      "mesh['x'=2] {'x'",
+                                      "mesh['x'=2] {'y'}",
+                                      "mesh['x'=2] {'x'}x",
+                                      "mesh['x'=0] {'x'}",
+                                      "mesh['x'=2,'x'=2] {'x'}",
+                                      "mesh['x'=2] {'x','x'}",
+                                      "mesh['x'=65536,'y'=2] {'x'}",
+                                      "mesh['x'=8] {'x':(3)2}",
+                                      "mesh['x'=8] {'x':(2)8}",
+                                      "mesh['x'=16] {'x':(1)4,'x':(2)4}",
+                                      "mesh['x'=4], device_ids=(0,1,2) {'x'}",
+                                      "mesh['x'=4], device_ids=(0,1,2,4) {'x'}",
+                                      "mesh['x'=4], device_ids=([2]T(0)) {'x'}",
+                                      "mesh['x'=4], ids=(0,1,2,3) {'x'}"};
   for (size_t i = 0; i < HSC_COUNT_OF(texts); i++)
     if (strcmp(list_of(texts[i]), "refused") != 0)
       fail_msg("%s is read as %s", texts[i], list_of(texts[i]));

@@ -365,11 +365,30 @@ static void programs_for_several_devices_read_alike(void **state) {
   hsc_module_destroy(bytecode);
 }
 
+// Groups by the axes of a mesh become lists, the same in every encoding; what they are was made
+// with NumPy's reshape and transpose.
+static void groups_by_axes_are_listed(void **state) {
+  static const char *const files[] = {"mesh_groups.mlir", "mesh_groups.mlirbc",
+                                      "mesh_groups.native.mlirbc"};
+  static const char *const wanted[] = {"{{0,1,2,3},{4,5,6,7}}", "{{0,4,1,5,2,6,3,7}}",
+                                       "{{0,4,1,5},{2,6,3,7}}", "{{7,3},{6,2},{5,1},{4,0}}"};
+  for (size_t i = 0; i < HSC_COUNT_OF(files); i++) {
+    hsc_module *module = read_module("tests/conformance/formats", files[i]);
+    size_t at = 0;
+    for (hsc_instr *instr = module->entry->first; instr; instr = instr->next)
+      if (instr->op == HSC_OP_ALL_REDUCE)
+        assert_string_equal(instr->attr.collective.replica_groups, wanted[at++]);
+    assert_int_equal(at, HSC_COUNT_OF(wanted));
+    hsc_module_destroy(module);
+  }
+}
+
 int main(int argc, char **argv) {
   source_dir = argv[1];
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(all_forms_of_a_program_mean_the_same),
       cmocka_unit_test(programs_for_several_devices_read_alike),
+      cmocka_unit_test(groups_by_axes_are_listed),
       cmocka_unit_test(the_patterns_compute_what_their_hlo_computes),
       cmocka_unit_test(the_models_are_read),
       cmocka_unit_test(tensors_have_the_bits_that_the_text_says),

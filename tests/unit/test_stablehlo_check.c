@@ -24,6 +24,22 @@
 #define RAGGED_CASE(ragged, group, rhs, sizes, message) \
   {RAGGED_ARGUMENTS(rhs, sizes), RAGGED(ragged, group, rhs, sizes), message}
 
+// An all_gather whose groups are axes of a mesh.
+#define AXES_CASE(mesh, axes, message) \
+  {"%x: tensor<16x8xf32>", \
+   "%0 = \"stablehlo.all_gather\"(%x) {all_gather_dim = 1 : i64, replica_groups = " \
+   "#stablehlo.replica_group_mesh_axes<mesh = " mesh ", axes = [" axes \
+   "]>, channel_handle = #stablehlo.channel_handle<handle = 1, type = 0>} : (tensor<16x8xf32>) " \
+   "-> " \
+   "tensor<16x16xf32>", \
+   message}
+#define AXIS(name) "#stablehlo.axis_ref<name = \"" name "\">"
+#define PART(name, before, size) \
+  "#stablehlo.axis_ref<name = \"" name "\", sub_axis_info = (" before ")" size ">"
+#define MESH(size) "#stablehlo.mesh<axes=[<name = \"x\", size = " size ">]>"
+#define DEVICES(ids) \
+  "#stablehlo.mesh<axes=[<name = \"x\", size = 2>], device_ids=dense<[" ids "]> : tensor<2xi64>>"
+
 static const struct {
   const char *arguments, *text, *message;  // message NULL = good
 } cases[] = {
@@ -112,13 +128,17 @@ static const struct {
      "both must be of one"},
     {"%x: tensor<2xf32>", "%0 = stablehlo.custom_call @Pin(%x) : (tensor<2xf32>) -> tensor<2xf32>",
      "gives a buffer"},
-    {"%x: tensor<16x8xf32>",
-     "%0 = \"stablehlo.all_gather\"(%x) {all_gather_dim = 1 : i64, replica_groups = "
-     "#stablehlo.replica_group_mesh_axes<mesh = @mesh, axes = [#stablehlo.axis_ref<name = "
-     "\"foo\">]>, "
-     "channel_handle = #stablehlo.channel_handle<handle = 1, type = 0>} : (tensor<16x8xf32>) -> "
-     "tensor<16x16xf32>",
-     "list the replicas"},
+    AXES_CASE("@mesh", AXIS("x"), "there is no mesh 'mesh'"),
+    AXES_CASE(MESH("2"), AXIS("x"), NULL),
+    AXES_CASE(MESH("2"), AXIS("y"), "along axis 'y', which the mesh does not have"),
+    AXES_CASE(MESH("2"), AXIS("x") ", " AXIS("x"), "name an axis twice"),
+    AXES_CASE(MESH("8"), PART("x", "2", "2"), NULL),
+    AXES_CASE(MESH("8"), PART("x", "3", "2"), "a part that an axis does not have"),
+    AXES_CASE(MESH("0"), AXIS("x"), "an axis of a mesh of size 0"),
+    AXES_CASE(MESH("131072"), AXIS("x"), "more than 65536 devices"),
+    AXES_CASE(DEVICES("1, 0"), AXIS("x"), NULL),
+    AXES_CASE(DEVICES("1, 1"), AXIS("x"), "names device 1 twice"),
+    AXES_CASE(DEVICES("2, 0"), AXIS("x"), "has no device 2"),
     RAGGED_CASE("1", "1", "2x4x3x5", "4", NULL),
     RAGGED_CASE("1", "1", "2x4x3x5", "2x4", NULL),
     RAGGED_CASE("1, 0", "1", "2x4x3x5", "4", "2 ragged dimensions"),

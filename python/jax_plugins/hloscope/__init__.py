@@ -63,7 +63,6 @@ def initialize():
         xla_bridge.register_plugin("hloscope", priority=PRIORITY, library_path=path, options=None)
     _allow_donation()
     _pass_device_count(xla_bridge)
-    _list_replicas()
     from . import lowering
 
     lowering.register(path)
@@ -90,17 +89,6 @@ def _pass_device_count(xla_bridge):
 
     options.hloscope = True
     xla_bridge._options_from_jax_configs = options
-
-
-def _list_replicas():
-    """JAX 0.12 names the groups of a collective by axes of a mesh, where the device wants them
-    listed; JAX does that too, when it is told."""
-    import jax
-
-    try:
-        jax.config.update("jax_use_rgv3", False)
-    except AttributeError:  # an older JAX lists them
-        pass
 
 
 def _named_by_variable():

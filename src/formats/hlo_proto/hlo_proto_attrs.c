@@ -451,6 +451,9 @@ static hsc_status *read_groups(const reading *r) {
 static hsc_status *read_iota_groups(const reading *r) {
   return read_group_text(r, hsc__proto_iota_text);
 }
+static hsc_status *read_mesh_groups(const reading *r) {
+  return read_group_text(r, hsc__proto_mesh_groups_text);
+}
 static hsc_status *write_groups(const writing *w) {
   const char *text = w->attr->collective.replica_groups;
   return !text || hsc__proto_groups_write(hsc_view_of(text), w->out)
@@ -493,6 +496,7 @@ static const struct {
     [HSC__PROTO_CHANNEL] = {read_int64, write_int64},
     [HSC__PROTO_GROUPS] = {read_groups, write_groups},
     [HSC__PROTO_IOTA_GROUPS] = {read_iota_groups, NULL},
+    [HSC__PROTO_MESH_GROUPS] = {read_mesh_groups, NULL},
     [HSC__PROTO_PAIRS] = {read_pairs, write_pairs},
     [HSC__PROTO_CONSTRAINED] = {read_constrained, NULL},
     [HSC__PROTO_IGNORED] = {NULL, NULL},

@@ -84,6 +84,7 @@ typedef enum hsc__proto_kind {
   HSC__PROTO_CHANNEL,
   HSC__PROTO_GROUPS,
   HSC__PROTO_IOTA_GROUPS,
+  HSC__PROTO_MESH_GROUPS,
   HSC__PROTO_PAIRS,
   HSC__PROTO_CONSTRAINED,
   HSC__PROTO_IGNORED,
@@ -203,7 +204,9 @@ bool hsc__proto_aliasing_write(hsc_view text, hsc_bytes *out, uint32_t field);
 HSC_MUST_USE hsc_status *hsc__proto_groups_text(hsc_view bytes, hsc_bytes *text);
 // IotaReplicaGroupListProto
 HSC_MUST_USE hsc_status *hsc__proto_iota_text(hsc_view bytes, hsc_bytes *text);
-// fields 87 and 92
+// MeshAxesReplicaGroupListProto (hlo_proto_sharding.c)
+HSC_MUST_USE hsc_status *hsc__proto_mesh_groups_text(hsc_view bytes, hsc_bytes *text);
+// fields 87, 92 and 93
 bool hsc__proto_groups_write(hsc_view text, hsc_bytes *out);
 // one SourceTarget: "{0,1}"
 void hsc__proto_pair_text(hsc_view bytes, hsc_bytes *text);
@@ -228,6 +231,8 @@ typedef struct hsc__scan {
 static inline hsc__scan hsc__scan_of(hsc_view text) {
   return (hsc__scan){text.data, text.data + text.size};
 }
+// the same in text to field 93, to the end of the text
+bool hsc__proto_mesh_groups_write(hsc__scan *scan, hsc_bytes *out);
 // skips space; takes c when it is next
 bool hsc__scan_char(hsc__scan *scan, char c);
 bool hsc__scan_peek(hsc__scan *scan, char c);

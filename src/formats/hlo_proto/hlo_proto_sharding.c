@@ -46,6 +46,7 @@ typedef struct mesh {
   hsc_view names[64];
   int64_t sizes[64];
   int count;
+  const char *quote;  // around names: "" in shardings, "'" in groups of collectives
 } mesh;
 
 static void axis_text(hsc_view bytes, const mesh *m, hsc_bytes *text) {
@@ -69,7 +70,8 @@ static void axis_text(hsc_view bytes, const mesh *m, hsc_bytes *text) {
     }
   }
   if (index >= 0 && index < m->count)
-    hsc_bytes_append(text, m->names[index].data, m->names[index].size);
+    hsc_bytes_printf(text, "%s%.*s%s", m->quote, (int)m->names[index].size, m->names[index].data,
+                     m->quote);
   else
     hsc_bytes_printf(text, "%" PRId64, index);
   if (sub)
@@ -93,56 +95,98 @@ static void axes_text(hsc_view bytes, uint32_t number, const mesh *m, bool open,
   hsc_bytes_append_char(text, '}');
 }
 
-static hsc_status *named_text(hsc_view bytes, hsc_bytes *text) {
-  mesh m = {.count = 0};
+static void read_mesh_axis(hsc_view bytes, mesh *m) {
+  hsc_wire axis = hsc_wire_of(bytes);
+  m->names[m->count] = (hsc_view){"", 0};
+  m->sizes[m->count] = 0;
+  for (hsc_wire_field x; hsc_wire_next(&axis, &x);) {
+    if (x.number == 1)
+      m->names[m->count] = x.bytes;
+    else if (x.number == 2)
+      m->sizes[m->count] = (int64_t)x.value;
+  }
+  m->count++;
+}
+
+// MeshProto: what it has goes to *m, "mesh[a=2,b=4], device_ids=(...)" to `text`; of a mesh of one
+// device without axes *out_device is its id as text.
+static hsc_status *mesh_text(hsc_view bytes, mesh *m, hsc_bytes *text, hsc_bytes *out_device) {
   hsc_bytes devices = {0};
   hsc_bytes iota = {0};
   hsc_bytes permutation = {0};
   hsc_status *status = NULL;
   hsc_wire in = hsc_wire_of(bytes);
-  bool has[8] = {false};
-  for (hsc_wire_field f; hsc_wire_next(&in, &f);) {
-    if (f.number < 8)
-      has[f.number] = true;
-    if (f.number != 2)
-      continue;
-    hsc_wire mesh_in = hsc_wire_of(f.bytes);
-    for (hsc_wire_field a; hsc_wire_next(&mesh_in, &a);) {
-      if (a.number == 1 && m.count < 64) {
-        hsc_wire axis = hsc_wire_of(a.bytes);
-        m.names[m.count] = (hsc_view){"", 0};
-        m.sizes[m.count] = 0;
-        for (hsc_wire_field x; hsc_wire_next(&axis, &x);) {
-          if (x.number == 1)
-            m.names[m.count] = x.bytes;
-          else if (x.number == 2)
-            m.sizes[m.count] = (int64_t)x.value;
-        }
-        m.count++;
-      } else if (a.number == 2) {
-        HSC_GOTO(numbers(&a, &devices));
-      } else if (a.number == 3) {
-        hsc_wire transform = hsc_wire_of(a.bytes);
-        for (hsc_wire_field t; hsc_wire_next(&transform, &t);)
-          HSC_GOTO(numbers(&t, t.number == 1 ? &iota : &permutation));
-      }
+  for (hsc_wire_field a; hsc_wire_next(&in, &a);) {
+    if (a.number == 1 && m->count < (int)HSC_COUNT_OF(m->names)) {
+      read_mesh_axis(a.bytes, m);
+    } else if (a.number == 2) {
+      HSC_GOTO(numbers(&a, &devices));
+    } else if (a.number == 3) {
+      hsc_wire transform = hsc_wire_of(a.bytes);
+      for (hsc_wire_field t; hsc_wire_next(&transform, &t);)
+        HSC_GOTO(numbers(&t, t.number == 1 ? &iota : &permutation));
     }
   }
-  HSC_GOTO(hsc_wire_status(&in, "NamedShardingProto"));
-  if (m.count == 0 && devices.size) {
-    hsc_bytes_printf(text, "{maximal_mesh[device_id=%s]}", hsc_bytes_text(&devices));
+  HSC_GOTO(hsc_wire_status(&in, "MeshProto"));
+  if (m->count == 0 && devices.size) {
+    hsc_bytes_append_text(out_device, hsc_bytes_text(&devices));
     goto done;
   }
-  hsc_bytes_append_text(text, "{mesh[");
-  for (int i = 0; i < m.count; i++)
-    hsc_bytes_printf(text, "%s%.*s=%" PRId64, i ? "," : "", (int)m.names[i].size, m.names[i].data,
-                     m.sizes[i]);
+  hsc_bytes_append_text(text, "mesh[");
+  for (int i = 0; i < m->count; i++)
+    hsc_bytes_printf(text, "%s%s%.*s%s=%" PRId64, i ? "," : "", m->quote, (int)m->names[i].size,
+                     m->names[i].data, m->quote, m->sizes[i]);
   hsc_bytes_append_char(text, ']');
   if (iota.size)
     hsc_bytes_printf(text, ", device_ids=([%s]T(%s))", hsc_bytes_text(&iota),
                      hsc_bytes_text(&permutation));
   else if (devices.size)
     hsc_bytes_printf(text, ", device_ids=(%s)", hsc_bytes_text(&devices));
+done:
+  hsc_bytes_deinit(&devices);
+  hsc_bytes_deinit(&iota);
+  hsc_bytes_deinit(&permutation);
+  return status;
+}
+
+hsc_status *hsc__proto_mesh_groups_text(hsc_view bytes, hsc_bytes *text) {
+  mesh m = {.quote = "'"};
+  hsc_bytes device = {0};
+  hsc_status *status = NULL;
+  hsc_wire in = hsc_wire_of(bytes);
+  for (hsc_wire_field f; hsc_wire_next(&in, &f);)
+    if (f.number == 1)
+      HSC_GOTO(mesh_text(f.bytes, &m, text, &device));
+  HSC_GOTO(hsc_wire_status(&in, "MeshAxesReplicaGroupListProto"));
+  if (device.size)
+    hsc_bytes_printf(text, "mesh[], device_ids=(%s)", hsc_bytes_text(&device));
+  hsc_bytes_append_char(text, ' ');
+  axes_text(bytes, 2, &m, false, text);
+done:
+  hsc_bytes_deinit(&device);
+  return status;
+}
+
+static hsc_status *named_text(hsc_view bytes, hsc_bytes *text) {
+  mesh m = {.quote = ""};
+  hsc_bytes device = {0};
+  hsc_status *status = NULL;
+  hsc_wire in = hsc_wire_of(bytes);
+  bool has[8] = {false};
+  hsc_bytes_append_char(text, '{');
+  for (hsc_wire_field f; hsc_wire_next(&in, &f);) {
+    if (f.number < 8)
+      has[f.number] = true;
+    if (f.number == 2)
+      HSC_GOTO(mesh_text(f.bytes, &m, text, &device));
+  }
+  HSC_GOTO(hsc_wire_status(&in, "NamedShardingProto"));
+  if (device.size) {
+    hsc_bytes_printf(text, "maximal_mesh[device_id=%s]}", hsc_bytes_text(&device));
+    goto done;
+  }
+  if (!has[2])
+    hsc_bytes_append_text(text, "mesh[]");
   if (!has[3] && !has[4] && !has[5] && !has[7]) {
     hsc_bytes_append_text(text, ", replicated}");
     goto done;
@@ -176,14 +220,24 @@ static hsc_status *named_text(hsc_view bytes, hsc_bytes *text) {
   }
   hsc_bytes_append_char(text, '}');
 done:
-  hsc_bytes_deinit(&devices);
-  hsc_bytes_deinit(&iota);
-  hsc_bytes_deinit(&permutation);
+  hsc_bytes_deinit(&device);
   return status;
 }
 
+// The name of an axis, in quotes or not.
+static hsc_view scan_name(hsc__scan *scan) {
+  if (!hsc__scan_char(scan, '\''))
+    return hsc__scan_ident(scan);
+  const char *start = scan->p;
+  while (scan->p < scan->end && *scan->p != '\'')
+    scan->p++;
+  hsc_view name = {start, (size_t)(scan->p - start)};
+  hsc__scan_char(scan, '\'');
+  return name;
+}
+
 static bool scan_axis(hsc__scan *scan, const mesh *m, hsc_bytes *out, uint32_t field) {
-  hsc_view name = hsc__scan_ident(scan);
+  hsc_view name = scan_name(scan);
   int64_t index = 0;
   int64_t pre;
   int64_t size;
@@ -224,63 +278,84 @@ static bool scan_axes(
   return true;
 }
 
-// After the opening brace of the sharding.
-static bool named_write(hsc__scan *scan, hsc_bytes *out) {
-  mesh m = {.count = 0};
+// "(7,6,5,4)" or "([4,2]T(1,0))"
+static bool scan_devices(hsc__scan *scan, hsc_bytes *out) {
   int64_t values[1024];
   int count;
-  bool open;
-  size_t named = hsc_wire_begin(out, F_NAMED);
-  size_t mesh_mark = hsc_wire_begin(out, 2);
-  if (hsc__scan_word(scan, "maximal_mesh")) {
-    if (!hsc__scan_char(scan, '[') || !hsc__scan_word(scan, "device_id") ||
-        !hsc__scan_char(scan, '=') || !hsc__scan_int(scan, values) || !hsc__scan_char(scan, ']'))
+  hsc__scan inner = *scan;
+  if (!hsc__scan_char(&inner, '(') || !hsc__scan_peek(&inner, '[')) {
+    if (!hsc__scan_ints(scan, '(', ')', values, 1024, &count))
       return false;
-    hsc_wire_put_packed(out, 2, values, 1);
-    hsc_wire_end(out, mesh_mark);
-    hsc_wire_end(out, named);
-    return hsc__scan_char(scan, '}');
+    hsc_wire_put_packed(out, 2, values, (size_t)count);
+    return true;
   }
+  *scan = inner;
+  if (!hsc__scan_ints(scan, '[', ']', values, 64, &count))
+    return false;
+  size_t transform = hsc_wire_begin(out, 3);
+  hsc_wire_put_packed(out, 1, values, (size_t)count);
+  if (hsc__scan_char(scan, 'T') && !hsc__scan_ints(scan, '(', ')', values, 64, &count))
+    return false;
+  hsc_wire_put_packed(out, 2, values, (size_t)count);
+  hsc_wire_end(out, transform);
+  return hsc__scan_char(scan, ')');
+}
+
+// "mesh[a=2,b=4], device_ids=(...)", MeshProto as field `field`.
+static bool scan_mesh(hsc__scan *scan, mesh *m, hsc_bytes *out, uint32_t field) {
+  size_t mark = hsc_wire_begin(out, field);
   if (!hsc__scan_word(scan, "mesh") || !hsc__scan_char(scan, '['))
     return false;
   while (!hsc__scan_char(scan, ']')) {
-    if (m.count == 64)
+    if (m->count == (int)HSC_COUNT_OF(m->names))
       return false;
-    m.names[m.count] = hsc__scan_ident(scan);
-    if (!hsc__scan_char(scan, '=') || !hsc__scan_int(scan, &m.sizes[m.count]))
+    m->names[m->count] = scan_name(scan);
+    if (!hsc__scan_char(scan, '=') || !hsc__scan_int(scan, &m->sizes[m->count]))
       return false;
     size_t axis = hsc_wire_begin(out, 1);
-    hsc_wire_put_bytes(out, 1, m.names[m.count].data, m.names[m.count].size);
-    hsc_wire_put_int(out, 2, m.sizes[m.count]);
+    hsc_wire_put_bytes(out, 1, m->names[m->count].data, m->names[m->count].size);
+    hsc_wire_put_int(out, 2, m->sizes[m->count]);
     hsc_wire_end(out, axis);
-    m.count++;
+    m->count++;
     hsc__scan_char(scan, ',');
   }
   hsc__scan_char(scan, ',');
-  if (hsc__scan_word(scan, "device_ids")) {
-    if (!hsc__scan_char(scan, '='))
+  if (hsc__scan_word(scan, "device_ids") &&
+      (!hsc__scan_char(scan, '=') || !scan_devices(scan, out)))
+    return false;
+  hsc__scan_char(scan, ',');
+  hsc_wire_end(out, mark);
+  return true;
+}
+
+bool hsc__proto_mesh_groups_write(hsc__scan *scan, hsc_bytes *out) {
+  mesh m = {.count = 0};
+  bool open;
+  size_t mark = hsc_wire_begin(out, 93);
+  if (!scan_mesh(scan, &m, out, 1) || !scan_axes(scan, &m, out, 2, &open))
+    return false;
+  hsc_wire_end(out, mark);
+  return hsc__scan_done(scan);
+}
+
+// After the opening brace of the sharding.
+static bool named_write(hsc__scan *scan, hsc_bytes *out) {
+  mesh m = {.count = 0};
+  int64_t device;
+  bool open;
+  size_t named = hsc_wire_begin(out, F_NAMED);
+  if (hsc__scan_word(scan, "maximal_mesh")) {
+    size_t mark = hsc_wire_begin(out, 2);
+    if (!hsc__scan_char(scan, '[') || !hsc__scan_word(scan, "device_id") ||
+        !hsc__scan_char(scan, '=') || !hsc__scan_int(scan, &device) || !hsc__scan_char(scan, ']'))
       return false;
-    hsc__scan inner = *scan;
-    if (hsc__scan_char(&inner, '(') && hsc__scan_peek(&inner, '[')) {
-      *scan = inner;
-      if (!hsc__scan_ints(scan, '[', ']', values, 64, &count))
-        return false;
-      size_t transform = hsc_wire_begin(out, 3);
-      hsc_wire_put_packed(out, 1, values, (size_t)count);
-      if (hsc__scan_char(scan, 'T') && !hsc__scan_ints(scan, '(', ')', values, 64, &count))
-        return false;
-      hsc_wire_put_packed(out, 2, values, (size_t)count);
-      hsc_wire_end(out, transform);
-      if (!hsc__scan_char(scan, ')'))
-        return false;
-    } else {
-      if (!hsc__scan_ints(scan, '(', ')', values, 1024, &count))
-        return false;
-      hsc_wire_put_packed(out, 2, values, (size_t)count);
-    }
-    hsc__scan_char(scan, ',');
+    hsc_wire_put_packed(out, 2, &device, 1);
+    hsc_wire_end(out, mark);
+    hsc_wire_end(out, named);
+    return hsc__scan_char(scan, '}');
   }
-  hsc_wire_end(out, mesh_mark);
+  if (!scan_mesh(scan, &m, out, 2))
+    return false;
   if (hsc__scan_char(scan, '[')) {
     while (!hsc__scan_char(scan, ']')) {
       size_t dim = hsc_wire_begin(out, 3);

@@ -295,6 +295,8 @@ bool hsc__proto_groups_write(hsc_view text, hsc_bytes *out) {
     hsc_wire_end(out, mark);
     return hsc__scan_done(&scan);
   }
+  if (hsc__scan_peek(&scan, 'm'))
+    return hsc__proto_mesh_groups_write(&scan, out);
   if (!hsc__scan_char(&scan, '{'))
     return false;
   if (hsc__scan_char(&scan, '}'))

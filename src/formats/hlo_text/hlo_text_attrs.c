@@ -470,6 +470,21 @@ static bool keep_raw(hsc__hlo_parser *p, hsc_instr *instr, hsc_view name) {
   return instr->extra_attributes ? true : hsc__hlo_out_of_memory(p);
 }
 
+// Groups by the axes of a mesh have a comma: mesh['x'=2], device_ids=(1,0) {'x'}
+static bool with_device_ids(hsc__hlo_parser *p, hsc_view *in_out_raw) {
+  static const char ids[] = ", device_ids=";
+  const char *end = in_out_raw->data + in_out_raw->size;
+  hsc_view more;
+  if (in_out_raw->size < 5 || memcmp(in_out_raw->data, "mesh[", 5) != 0 ||
+      strncmp(end, ids, sizeof ids - 1) != 0)
+    return true;
+  p->p = end + sizeof ids - 1;
+  if (!hsc__hlo_raw_value(p, &more))
+    return false;
+  in_out_raw->size = (size_t)(more.data + more.size - in_out_raw->data);
+  return true;
+}
+
 // {mode=highest} or {tolerance={atol=1e-3,rtol=0,ulps=2}}.
 static bool check_accuracy(hsc__hlo_parser *p, hsc_view raw) {
   static const char *const modes[] = {"{mode=highest}", "{mode=default}"};
@@ -538,7 +553,7 @@ static bool parse_dim(hsc__hlo_parser *p, hsc_dims *out_dims) {
 
 static bool parse_raw(hsc__hlo_parser *p, const char **out_text) {
   hsc_view raw;
-  if (!hsc__hlo_raw_value(p, &raw))
+  if (!hsc__hlo_raw_value(p, &raw) || !with_device_ids(p, &raw))
     return false;
   *out_text = hsc_arena_strndup(p->arena, raw.data, raw.size);
   return *out_text ? true : hsc__hlo_out_of_memory(p);

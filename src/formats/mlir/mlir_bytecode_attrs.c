@@ -245,7 +245,8 @@ static void decode_vhlo_attr(hsc__bc_reader *r, hsc__bc_cursor *c, hsc__mlir_att
       read_int_list(r, c, attr);
       break;  // bounds of dynamic dimensions
     default:
-      attr->kind = HSC_MLIR_UNKNOWN;  // meshes: an error only where they are needed
+      if (!hsc__bc_mesh_attr(r, c, true, code, attr))
+        attr->kind = HSC_MLIR_UNKNOWN;  // an error only where it is needed
   }
 }
 
@@ -348,9 +349,10 @@ static void decode_native_attr(hsc__bc_reader *r, hsc__bc_cursor *c, hsc__mlir_a
       attr->entries = entries;
       break;
     }
-    // accuracies and meshes: an error only where they are needed
+    // accuracies: an error only where they are needed
     default:
-      attr->kind = HSC_MLIR_UNKNOWN;
+      if (!hsc__bc_mesh_attr(r, c, false, code, attr))
+        attr->kind = HSC_MLIR_UNKNOWN;
   }
 #undef PARTS
 }

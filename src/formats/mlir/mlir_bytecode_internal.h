@@ -91,6 +91,11 @@ const char *hsc__bc_text_of(hsc__bc_reader *r, hsc_view view);
 const hsc__mlir_type *hsc__bc_type_at(hsc__bc_reader *r, const hsc__bc_cursor *c, uint64_t index);
 const hsc__mlir_attr *hsc__bc_attr_at(hsc__bc_reader *r, const hsc__bc_cursor *c, uint64_t index);
 // The module operation; NULL after a failure.
+// Replica groups by the axes of a mesh, and their parts (mlir_bytecode_mesh.c); false when `code` is
+// the number of none of them.
+bool hsc__bc_mesh_attr(
+    hsc__bc_reader *r, hsc__bc_cursor *c, bool is_vhlo, uint64_t code, hsc__mlir_attr *attr);
+
 hsc__mlir_op *hsc__bc_read_ir(hsc__bc_reader *r);
 
 static inline size_t hsc__bc_left(const hsc__bc_cursor *c) {

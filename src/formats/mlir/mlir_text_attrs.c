@@ -485,9 +485,10 @@ static bool accuracy(hsc__mlir_parser *p, hsc__mlir_attr *attr) {
 
 // #stablehlo.NAME<...> after the '<'.
 static bool stablehlo_attr(hsc__mlir_parser *p, hsc_view name, const hsc__mlir_attr **out) {
-  static const char *const structs[] = {"gather",        "scatter",        "dot",
-                                        "dot_algorithm", "channel_handle", "output_operand_alias",
-                                        "ragged_dot",    "result_accuracy"};
+  static const char *const structs[] = {
+      "gather",        "scatter",         "dot",
+      "dot_algorithm", "channel_handle",  "output_operand_alias",
+      "ragged_dot",    "result_accuracy", "replica_group_mesh_axes"};
   hsc__mlir_attr *attr = hsc__mlir_make_attr(p, HSC_MLIR_UNKNOWN);
   *out = attr;
   if (!attr)
@@ -503,6 +504,10 @@ static bool stablehlo_attr(hsc__mlir_parser *p, hsc_view name, const hsc__mlir_a
       return accuracy(p, attr);
     return i == 5 ? alias_text(p, attr) : true;
   }
+  if (hsc_view_equals_text(name, "axis_ref"))
+    return hsc__mlir_axis_ref(p, attr);
+  if (hsc_view_equals_text(name, "mesh"))
+    return hsc__mlir_inline_mesh(p, attr);
   if (hsc_view_equals_text(name, "conv")) {
     hsc__mlir_op holder = {0};
     // the dimensions by name

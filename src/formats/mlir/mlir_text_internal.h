@@ -117,6 +117,10 @@ bool hsc__mlir_sdy_op(hsc__mlir_parser *p,
                       hsc_view written_name,
                       bool *out_known);
 bool hsc__mlir_sdy_mesh(hsc__mlir_parser *p, hsc__mlir_op *op);
+// #stablehlo.axis_ref<name = "x", sub_axis_info = (2)4> after the '<'
+bool hsc__mlir_axis_ref(hsc__mlir_parser *p, hsc__mlir_attr *attr);
+// #stablehlo.mesh<axes=[<name = "x", size = 2>], device_ids=dense<...>> after the '<'
+bool hsc__mlir_inline_mesh(hsc__mlir_parser *p, hsc__mlir_attr *attr);
 
 // ---- mlir_text_ops.c ----
 // The custom form of an operation, after its name. `op->name` is normalised already.

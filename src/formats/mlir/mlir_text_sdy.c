@@ -191,6 +191,95 @@ static bool mesh_attr(hsc__mlir_parser *p, const hsc__mlir_attr **out) {
   return hsc__mlir_expect(p, ">");
 }
 
+// ---- StableHLO's meshes: replica groups by axes -------------------------------------------------
+
+static bool part_of(hsc__mlir_parser *p, const char *name) {
+  return hsc__mlir_expect(p, name) && hsc__mlir_expect(p, "=");
+}
+
+static bool add_part(hsc__mlir_parser *p,
+                     hsc__mlir_op *holder,
+                     const char *name,
+                     const hsc__mlir_attr *value) {
+  return value && hsc__mlir_add_attr(p, holder, name, value);
+}
+
+// name = "x"
+static bool add_name(hsc__mlir_parser *p, hsc__mlir_op *holder) {
+  hsc__mlir_attr *name = hsc__mlir_make_attr(p, HSC_MLIR_STRING);
+  return name && part_of(p, "name") && hsc__mlir_string(p, &name->text) &&
+         add_part(p, holder, "name", name);
+}
+
+static bool add_number(hsc__mlir_parser *p, hsc__mlir_op *holder, const char *name) {
+  int64_t value;
+  return hsc__mlir_int(p, &value) && add_part(p, holder, name, hsc__mlir_make_int(p, value));
+}
+
+static void as_dictionary(const hsc__mlir_op *holder, hsc__mlir_attr *attr) {
+  attr->kind = HSC_MLIR_DICT;
+  attr->entries = holder->attrs;
+  attr->count = holder->attr_count;
+}
+
+bool hsc__mlir_axis_ref(hsc__mlir_parser *p, hsc__mlir_attr *attr) {
+  hsc__mlir_op holder = {0};
+  if (!add_name(p, &holder))
+    return false;
+  if (hsc__mlir_accept(p, ',')) {
+    hsc__mlir_op parts = {0};
+    hsc__mlir_attr *sub = hsc__mlir_make_attr(p, HSC_MLIR_DICT);
+    if (!sub || !part_of(p, "sub_axis_info") || !hsc__mlir_expect(p, "(") ||
+        !add_number(p, &parts, "pre_size") || !hsc__mlir_expect(p, ")") ||
+        !add_number(p, &parts, "size") || !add_part(p, &holder, "sub_axis_info", sub))
+      return false;
+    as_dictionary(&parts, sub);
+  }
+  as_dictionary(&holder, attr);
+  return hsc__mlir_expect(p, ">");
+}
+
+// <name = "x", size = 2>
+static bool mesh_axis(hsc__mlir_parser *p, const hsc__mlir_attr **out) {
+  hsc__mlir_op holder = {0};
+  hsc__mlir_attr *attr = hsc__mlir_make_attr(p, HSC_MLIR_DICT);
+  if (!attr || !hsc__mlir_expect(p, "<") || !add_name(p, &holder) || !hsc__mlir_expect(p, ",") ||
+      !part_of(p, "size") || !add_number(p, &holder, "size"))
+    return false;
+  as_dictionary(&holder, attr);
+  *out = attr;
+  return hsc__mlir_expect(p, ">");
+}
+
+bool hsc__mlir_inline_mesh(hsc__mlir_parser *p, hsc__mlir_attr *attr) {
+  hsc__mlir_op holder = {0};
+  hsc__mlir_attr *list = hsc__mlir_make_attr(p, HSC_MLIR_ARRAY);
+  size_t start = p->stack.size;
+  int count = 0;
+  if (!list || !part_of(p, "axes") || !hsc__mlir_expect(p, "["))
+    return false;
+  if (!hsc__mlir_accept(p, ']')) {
+    do {
+      const hsc__mlir_attr *one;
+      if (!mesh_axis(p, &one) || !hsc__mlir_push(p, &one, sizeof one))
+        return false;
+      count++;
+    } while (hsc__mlir_accept(p, ','));
+    if (!hsc__mlir_expect(p, "]"))
+      return false;
+  }
+  if (!take_list(p, list, start, count) || !add_part(p, &holder, "axes", list))
+    return false;
+  if (hsc__mlir_accept(p, ',')) {
+    const hsc__mlir_attr *ids;
+    if (!part_of(p, "device_ids") || !hsc__mlir_attribute(p, &ids) ||
+        !add_part(p, &holder, "device_ids", ids))
+      return false;
+  }
+  as_dictionary(&holder, attr);
+  return hsc__mlir_expect(p, ">");
+}
+
 bool hsc__mlir_sdy_attr(hsc__mlir_parser *p,
                         hsc_view name,
                         const hsc__mlir_attr **out,

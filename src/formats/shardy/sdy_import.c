@@ -38,36 +38,15 @@ hsc_status *hsc__sdy_mesh(hsc__importer *im, const hsc__mlir_op *op) {
       m->name = attr->text;
     if (attr->kind != HSC_MLIR_ARRAY)
       continue;
-    if (attr->count > HSC__MOST_AXES)
-      return HSC_OP_ERR(UNIMPLEMENTED, im, op, "sdy.mesh: not built yet: more than %d axes",
-                        HSC__MOST_AXES);
-    for (int a = 0; a < attr->count; a++) {
-      int64_t size = attr->elements[a]->integer;
-      if (size < 1 || size > INT32_MAX || m->device_count > INT32_MAX / size)
-        return HSC_OP_ERR(INVALID_ARGUMENT, im, op, "sdy.mesh: an axis of size %lld",
-                          (long long)size);
-      m->axis_names[a] = attr->elements[a]->text;
-      m->axis_sizes[a] = size;
-      m->device_count *= size;
-      m->axis_count++;
-    }
+    for (int a = 0; a < attr->count; a++)
+      HSC_TRY(hsc__mesh_add_axis(im, op, m, attr->elements[a]->text, attr->elements[a]->integer));
     if (attr->data.size == sizeof(int64_t) * (size_t)m->device_count)
       m->device_ids = (const int64_t *)(const void *)attr->data.data;
   }
-  for (int64_t d = 0; m->device_ids && d < m->device_count; d++)
-    if (m->device_ids[d] < 0 || m->device_ids[d] >= m->device_count)
-      return HSC_OP_ERR(INVALID_ARGUMENT, im, op, "sdy.mesh: there is no device %lld",
-                        (long long)m->device_ids[d]);
+  HSC_TRY(hsc__mesh_check_ids(im, op, m));
   if (m->name.data)
     sdy->mesh_count++;
   return NULL;
-}
-
-static int axis_number(const hsc__mesh *m, hsc_view name) {
-  for (int a = 0; a < m->axis_count; a++)
-    if (hsc_view_equals(m->axis_names[a], name))
-      return a;
-  return -1;
 }
 
 // `manual` (may be NULL) restricts the axes that count. A NULL sharding cuts nothing.
@@ -85,9 +64,7 @@ static hsc_status *read_layout(hsc__importer *im,
   if (!may_be_unreduced && sharding->column != HSC__SDY_SHARDING)
     return HSC_OP_ERR(INVALID_ARGUMENT, im, op, "%s: an attribute that is no sharding",
                       op->written_name);
-  for (int i = 0; im->sdy && i < im->sdy->mesh_count && !out->mesh; i++)
-    if (hsc_view_equals(im->sdy->meshes[i].name, sharding->text))
-      out->mesh = &im->sdy->meshes[i];
+  out->mesh = hsc__mesh_named(im, sharding->text);
   for (int d = 0; d < sharding->count && d < whole->rank; d++)
     out->open[d] = sharding->elements[d]->integer == 0;
   if (!out->mesh)
@@ -97,7 +74,7 @@ static hsc_status *read_layout(hsc__importer *im,
   for (int d = 0; d < sharding->count && d < whole->rank; d++) {
     const hsc__mlir_attr *dim = sharding->elements[d];
     for (int a = 0; a < dim->count; a++) {
-      int axis = axis_number(out->mesh, dim->elements[a]->text);
+      int axis = hsc__mesh_axis(out->mesh, dim->elements[a]->text);
       bool counts = !manual;
       for (int k = 0; manual && k < manual->count; k++)
         counts |= hsc_view_equals(manual->elements[k]->text, dim->elements[a]->text);
@@ -118,7 +95,7 @@ static hsc_status *read_layout(hsc__importer *im,
   const hsc__mlir_attr *unreduced =
       may_be_unreduced && sharding->integer ? sharding->elements[sharding->count] : NULL;
   for (int i = 0; unreduced && i < unreduced->count; i++) {
-    int axis = axis_number(out->mesh, unreduced->elements[i]->text);
+    int axis = hsc__mesh_axis(out->mesh, unreduced->elements[i]->text);
     bool counts = !manual;
     for (int k = 0; manual && k < manual->count; k++)
       counts |= hsc_view_equals(manual->elements[k]->text, unreduced->elements[i]->text);

@@ -53,3 +53,9 @@ HSC_MUST_USE hsc_status *hsc__sdy_finish_calls(hsc__importer *im,
                                                const hsc__mlir_op *function);
 HSC_MUST_USE hsc_status *hsc__sdy_group(hsc__importer *im, hsc_builder *b, hsc__mlir_op *op);
 HSC_MUST_USE hsc_status *hsc__sdy_clean(hsc__importer *im);
+// "{{0,1},{2,3}}" of #stablehlo.replica_group_mesh_axes (sdy_axes.c): the devices that differ along
+// the axes, in the order of the axes. In the module's arena.
+HSC_MUST_USE hsc_status *hsc__sdy_axis_groups(const hsc__importer *im,
+                                              const hsc__mlir_op *op,
+                                              const hsc__mlir_attr *groups,
+                                              const char **out_text);

@@ -16,6 +16,16 @@ typedef struct hsc__mesh {
   const int64_t *device_ids;
 } hsc__mesh;
 
+// sdy_axes.c: what a mesh is made of, errors at `op`
+HSC_MUST_USE hsc_status *hsc__mesh_add_axis(
+    const hsc__importer *im, const hsc__mlir_op *op, hsc__mesh *mesh, hsc_view name, int64_t size);
+// its device ids name each partition once
+HSC_MUST_USE hsc_status *hsc__mesh_check_ids(const hsc__importer *im,
+                                             const hsc__mlir_op *op,
+                                             const hsc__mesh *mesh);
+int hsc__mesh_axis(const hsc__mesh *mesh, hsc_view name);  // -1 = it has none of that name
+const hsc__mesh *hsc__mesh_named(const hsc__importer *im, hsc_view name);  // NULL = none
+
 // For each dimension the axes that cut it, the slowest first.
 typedef struct hsc__layout {
   const hsc__mesh *mesh;

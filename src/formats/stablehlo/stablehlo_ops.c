@@ -825,11 +825,9 @@ static hsc_status *import_collective(frame *f) {
     build(f);
   const hsc__mlir_attr *groups = hsc__mlir_attr_get(f->op, "replica_groups");
   if (groups && groups->kind != HSC_MLIR_DENSE)
-    return HSC_OP_ERR(UNIMPLEMENTED, f->im, f->op,
-                      "%s: not built yet: replica_groups by the axes of a mesh; list the replicas, "
-                      "as in dense<[[0, 1], [2, 3]]>",
-                      f->op->written_name);
-  f->instr->attr.collective.replica_groups = groups_text(f, "replica_groups");
+    HSC_TRY(hsc__sdy_axis_groups(f->im, f->op, groups, &f->instr->attr.collective.replica_groups));
+  else
+    f->instr->attr.collective.replica_groups = groups_text(f, "replica_groups");
   f->instr->attr.collective.pairs = groups_text(f, "source_target_pairs");
   f->instr->attr.collective.channel_id = integer(f, "channel_id", 0);
   f->instr->attr.collective.use_global_device_ids =

@@ -1,6 +1,9 @@
 // groups.h - the groups of devices, and the pairs of senders and receivers, that collectives name
 // in text: "{{0,1},{2,3}}"; "[2,2]<=[4]" and "[4,2]<=[2,4]T(1,0)", which are the numbers 0, 1, ...
-// in the shape on the right, transposed, cut into rows as the shape on the left says.
+// in the shape on the right, transposed, cut into rows as the shape on the left says; and
+// "mesh['x'=2,'y'=4], device_ids=([4,2]T(1,0)) {'y'}", of a mesh of devices those that differ along
+// the axes in braces (of 'x':(2)4 along the part of size 4 that has 2 before it). The list of ids
+// may be left out, or be written out.
 #pragma once
 
 #include "hlo/ir/hlo.h"
