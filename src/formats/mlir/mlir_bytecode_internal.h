@@ -91,8 +91,8 @@ const char *hsc__bc_text_of(hsc__bc_reader *r, hsc_view view);
 const hsc__mlir_type *hsc__bc_type_at(hsc__bc_reader *r, const hsc__bc_cursor *c, uint64_t index);
 const hsc__mlir_attr *hsc__bc_attr_at(hsc__bc_reader *r, const hsc__bc_cursor *c, uint64_t index);
 // The module operation; NULL after a failure.
-// Replica groups by the axes of a mesh, and their parts (mlir_bytecode_mesh.c); false when `code` is
-// the number of none of them.
+// Replica groups by the axes of a mesh, and their parts (mlir_bytecode_mesh.c); false when `code`
+// is the number of none of them.
 bool hsc__bc_mesh_attr(
     hsc__bc_reader *r, hsc__bc_cursor *c, bool is_vhlo, uint64_t code, hsc__mlir_attr *attr);
 

@@ -44,8 +44,9 @@ typedef enum hsc__mlir_attr_kind {
   HSC_MLIR_SYMBOL,
   HSC_MLIR_TYPE,
   HSC_MLIR_ARRAY,
-  // Also StableHLO's meshes: replica_group_mesh_axes {mesh, axes}, axis_ref {name[, sub_axis_info]},
-  // sub_axis_info {pre_size, size}, mesh {axes[, device_ids]}, an axis of it {name, size}
+  // Also StableHLO's meshes: replica_group_mesh_axes {mesh, axes}, axis_ref {name[,
+  // sub_axis_info]}, sub_axis_info {pre_size, size}, mesh {axes[, device_ids]}, an axis of it
+  // {name, size}
   HSC_MLIR_DICT,
   // type (a tensor) and data: one element (a splat) or all, little-endian; pred one byte each
   HSC_MLIR_DENSE,

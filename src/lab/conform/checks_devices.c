@@ -287,8 +287,8 @@ void hsc__conform_devices_send(hsc_conform *c, int number) {
            sent[i], hsc__conform_one_to_four[i]);
 }
 
-// What the host gives in answer to one receive. The plugin calls back on a thread of its own choice,
-// so nothing is reported there: the check looks at it once the run is over.
+// What the host gives in answer to one receive. The plugin calls back on a thread of its own
+// choice, so nothing is reported there: the check looks at it once the run is over.
 typedef struct giver {
   const PJRT_Api *api;
   PJRT_CopyToDeviceStream *stream;
