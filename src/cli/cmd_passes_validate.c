@@ -43,6 +43,16 @@ static void note_executable(hsc_table *table, json_t *result) {
                    final_text);
 }
 
+// What the stages were held against: the program as it was written, or where nothing else could run
+// it, the first stage that could be run.
+static const char *anchor_text(const json_t *result) {
+  const char *against = text_at(result, "against");
+  if (!against)
+    return "";
+  return strcmp(against, "program") ? ", against the first of them that could be run"
+                                    : ", against the program as it was written";
+}
+
 // The device differs from what its own HLO computes.
 static void note_below(hsc_table *table, json_t *result, json_t *first) {
   if (json_is_true(json_object_get(first, "below_hlo")))
@@ -103,8 +113,8 @@ static hsc_status *print_result(hsc_cli *cli, json_t *result) {
   else
     snprintf(of_inputs, sizeof of_inputs, "the inputs of seed %lld",
              (long long)json_integer_value(json_object_get(result, "seed")));
-  hsc_table_note(table, "stages of %s, run on %s on %s, against the program before the first pass",
-                 text_at(result, "device"), text_at(result, "runner"), of_inputs);
+  hsc_table_note(table, "stages of %s, run on %s on %s%s", text_at(result, "device"),
+                 text_at(result, "runner"), of_inputs, anchor_text(result));
   note_executable(table, result);
   json_t *rounding = json_object_get(result, "rounding");
   json_t *jump;
@@ -129,9 +139,16 @@ static hsc_status *print_result(hsc_cli *cli, json_t *result) {
       hsc_table_note(table, "the numbers are others after run %lld, %s (pipeline %s)",
                      (long long)json_integer_value(json_object_get(first, "run")),
                      text_at(first, "pass"), text_at(first, "pipeline"));
+    else if (json_is_true(json_object_get(first, "front_end")))
+      hsc_table_note(
+          table,
+          "before its first pass %s holds a program with other numbers than the one that "
+          "was written: the fault lies in reading it, before the passes",
+          text_at(result, "device"));
     else
       note_below(table, result, first);
-    if (!json_is_integer(json_object_get(first, "run")))
+    if (json_is_null(json_object_get(first, "run")) &&
+        !json_is_true(json_object_get(first, "front_end")))
       return hsc_cli_table(cli, table);
     if (json_is_object(instruction))
       hsc_table_note(table, "first in %s: element %lld was %.9g, is %.9g",

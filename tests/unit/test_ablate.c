@@ -411,18 +411,34 @@ static json_t *stage_of(json_t *stages, const char *pass) {
   return NULL;
 }
 
-static void test_the_pass_that_changes_numbers_is_named(void **state) {
+// The validation of `path` on the compiler whose stages are fake_plugin.c's; a new reference.
+static json_t *validated(const char *path) {
   hsc_device_spec device, runner;
   json_t *r = NULL;
   EXPECT_OK(hsc_device_spec_parse(fake, arena, &device));
   EXPECT_OK(hsc_device_spec_parse("reference", arena, &runner));
-  hsc_validate_options o = {.program = program,
+  hsc_validate_options o = {.program = path,
                             .device = &device,
                             .runner = &runner,
                             .tolerance = 1,
                             .limit_ns = 20 * HSC_SECOND_NS,
                             .executable = hloscope};
   EXPECT_OK(hsc_validate(&o, &r));
+  return r;
+}
+
+static const char *program_file(const char *name, const char *text) {
+  const char *path = hsc_arena_printf(arena, "%s/%s.hlo", dir, name);
+  EXPECT_OK(hsc_file_write_atomic(path, text, strlen(text)));
+  return path;
+}
+
+static void test_the_pass_that_changes_numbers_is_named(void **state) {
+  // what the compiler holds before its first pass, in other words
+  json_t *r = validated(program_file(
+      "doubled",
+      "HloModule p\nENTRY main {\n  x = f32[4] parameter(0)\n  d = f32[4] multiply(x, x)\n"
+      "  e = f32[4] add(d, d)\n  ROOT r = f32[4] negate(e)\n}\n"));
   json_t *stages = json_object_get(r, "stages");
   json_t *first = json_object_get(r, "first");
   json_t *coverage = json_object_get(r, "coverage");
@@ -438,11 +454,36 @@ static void test_the_pass_that_changes_numbers_is_named(void **state) {
   // four passes after the last dump say that they changed the program and leave no HLO: they are
   // not compared, and said so
   assert_non_null(strstr(text_of(stage_of(stages, "hang-pass"), "skipped"), "no HLO was dumped"));
-  assert_int_equal(json_array_size(stages), 9);
-  assert_int_equal(json_integer_value(json_object_get(coverage, "stages")), 9);
-  assert_int_equal(json_integer_value(json_object_get(coverage, "compared")), 4);
+  assert_int_equal(json_array_size(stages), 10);
+  assert_int_equal(json_integer_value(json_object_get(coverage, "stages")), 10);
+  assert_int_equal(json_integer_value(json_object_get(coverage, "compared")), 5);
+  assert_string_equal(text_of(stage_of(stages, "input"), "verdict"), "equal");
+  assert_string_equal(text_of(r, "against"), "program");
   assert_int_equal(json_array_size(json_object_get(coverage, "not_compared")), 5);
   assert_string_equal(text_of(coverage, "final_executable"), "different");
+  json_decref(r);
+}
+
+static void test_a_fault_of_the_front_end_is_one(void **state) {
+  // x + x, of which the fake compiler makes -(x x 2) before its first pass
+  json_t *r = validated(program);
+  json_t *first = json_object_get(r, "first");
+  json_t *stages = json_object_get(r, "stages");
+  assert_string_equal(text_of(r, "verdict"), "different");
+  assert_string_equal(text_of(stage_of(stages, "program"), "verdict"), "equal");
+  assert_string_equal(text_of(stage_of(stages, "input"), "verdict"), "different");
+  assert_string_equal(text_of(first, "pipeline"), "front end");
+  assert_true(json_is_null(json_object_get(first, "run")));
+  assert_true(json_is_true(json_object_get(first, "front_end")));
+  json_decref(r);
+  // a program that we cannot run ourselves: the stages are held against the first, and it is a gap
+  r = validated(program_file("unread",
+                             "HloModule p\nENTRY main {\n  x = f32[4] parameter(0)\n  ROOT r = "
+                             "f32[4] custom-call(x), custom_call_target=\"vendor$own\"\n}\n"));
+  stages = json_object_get(r, "stages");
+  assert_string_equal(text_of(r, "against"), "input");
+  assert_non_null(strstr(text_of(stage_of(stages, "program"), "skipped"), "vendor$own"));
+  assert_string_equal(text_of(stage_of(stages, "slow-pass"), "verdict"), "equal");
   json_decref(r);
 }
 
@@ -683,6 +724,7 @@ int main(void) {
       cmocka_unit_test(test_an_interrupt_ends_a_compile),
       cmocka_unit_test(test_pairs),
       cmocka_unit_test(test_the_pass_that_changes_numbers_is_named),
+      cmocka_unit_test(test_a_fault_of_the_front_end_is_one),
       cmocka_unit_test(test_the_running_pass_is_read_from_logs),
       cmocka_unit_test(test_time_of_a_compile_that_hangs),
       cmocka_unit_test(test_metadata_nests),

@@ -338,6 +338,8 @@ static void read_stages(hsc__blame *b) {
     json_t *instruction = json_object_get(first, "instruction");
     if (json_is_object(instruction))
       b->instruction = json_incref(instruction);
+  } else if (json_is_true(json_object_get(first, "front_end"))) {
+    b->verdict = HSC__BLAME_FRONT_END;
   } else if (json_is_true(json_object_get(first, "below_hlo"))) {
     b->verdict = HSC__BLAME_BELOW_HLO;
   }

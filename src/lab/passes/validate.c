@@ -10,6 +10,7 @@
 #include "lab/passes/optimized.h"
 #include "lab/run/outputs.h"
 #include "lab/run/rounding.h"
+#include "worker/program_spec.h"
 #include "worker/scratch.h"
 
 // Stages in a row that a runner may fail to get through before it is given up.
@@ -17,7 +18,8 @@ enum { MOST_TIMEOUTS = 2 };
 // Seconds that the evaluator gets for the first stage where another runner stands by.
 static const double FIRST_STAGE_S = 20;
 
-// Writes a stage as HLO text without the custom calls that are known. *out_path is in the arena.
+// Writes a stage as HLO text without the custom calls that are known. `dump` NULL: the program as
+// it was written, by our own reading of it. *out_path is in the arena.
 static hsc_status *lower_stage(hsc_validation *v,
                                const char *dump,
                                size_t number,
@@ -27,7 +29,10 @@ static hsc_status *lower_stage(hsc_validation *v,
                                const char **out_unknown) {
   hsc_module *module = NULL;
   hsc_lowered_calls lowered = {0};
-  hsc_status *status = hsc_optimized_module(dump, &module);
+  const hsc_validate_options *o = v->options;
+  hsc_status *status =
+      dump ? hsc_optimized_module(dump, &module)
+           : hsc_program_open(o->program, o->transforms, o->transform_count, &module);
   *out_path = hsc_arena_printf(arena, "%s/stage_%zu.hlo", v->scratch, number);
   if (!status)
     status = hsc_lower_custom_calls(module, &lowered);
@@ -196,9 +201,9 @@ hsc_status *hsc__validate_compare(
 
 json_t *hsc__validate_new_stage(const hsc_pass_row *row, int64_t run) {
   return json_pack("{s:o, s:s, s:s, s:o, s:n, s:n, s:n, s:n, s:i}", "run",
-                   run < 0 ? json_null() : json_integer((json_int_t)run), "pipeline",
-                   row ? row->pipeline : "", "pass", row ? row->pass : "input", "verdict",
-                   json_null(), "max_abs", "max_ulp", "skipped", "where", "lowered", 0);
+                   run < 0 ? json_null() : json_integer((json_int_t)run), "pipeline", row->pipeline,
+                   "pass", row->pass, "verdict", json_null(), "max_abs", "max_ulp", "skipped",
+                   "where", "lowered", 0);
 }
 
 // A stage whose numbers differ: what the evaluator, which is right by definition, says of it and
@@ -221,8 +226,12 @@ static hsc_status *look_into(
     json_decref(instruction);
     return NULL;
   }
-  v->first = json_pack("{s:I, s:s, s:s, s:o}", "run", (json_int_t)run, "pipeline", row->pipeline,
-                       "pass", row->pass, "instruction", instruction ? instruction : json_null());
+  v->first =
+      json_pack("{s:o, s:s, s:s, s:o}", "run",
+                run < 0 ? json_null() : json_integer((json_int_t)run), "pipeline", row->pipeline,
+                "pass", row->pass, "instruction", instruction ? instruction : json_null());
+  if (run < 0)
+    json_object_set_new(v->first, "front_end", json_true());
   if (v->first && failed)
     json_object_set_new(v->first, "instruction_unknown", json_string(hsc_status_message(failed)));
   hsc_status_free(failed);
@@ -306,13 +315,15 @@ static hsc_status *run_or_say_why(hsc_validation *v,
   return hsc_arena_status(arena);
 }
 
-// The first stage that runs is what all others are compared with.
+// The first stage that runs is what all others are compared with: the program as it was written,
+// or where the runner cannot do that, the first that it can.
 static hsc_status *take_first(hsc_validation *v, json_t *stage, const char *path, json_t *made) {
   v->first_outputs = json_incref(made);
   v->last_outputs = json_incref(made);
   v->last_good = v->first_path = path;
   json_object_set_new(stage, "verdict", json_string("equal"));
-  hsc_agreement_anchor(v->agreement, json_string_value(json_object_get(stage, "pass")));
+  v->against = json_string_value(json_object_get(stage, "pass"));
+  hsc_agreement_anchor(v->agreement, v->against);
   return hsc_program_draws(path, &v->draws);
 }
 
@@ -325,6 +336,10 @@ static void keep_last(hsc_validation *v, json_t *outputs, const char *directory)
   v->last_outputs = json_incref(outputs);
   v->last_directory = directory;
 }
+
+// The rows before the first pass: what the user wrote, and what the compiler made of it by reading.
+static const hsc_pass_row WRITTEN = {.pipeline = "", .pass = "program"};
+static const hsc_pass_row READ = {.pipeline = "front end", .pass = "input"};
 
 static hsc_status *take_stage(hsc_validation *v,
                               const char *dump,
@@ -341,11 +356,12 @@ static hsc_status *take_stage(hsc_validation *v,
   const char *outputs = hsc_arena_printf(arena, "%s/outputs_%zu", v->scratch, number);
   int lowered = 0;
   hsc_answer answer = {0};
+  bool written = row == &WRITTEN;
   hsc_status *status = hsc_arena_status(arena);
   json_array_append_new(v->stages, stage);
-  if (!status && !dump)
+  if (!status && !dump && !written)
     reason = "no HLO was dumped after it";
-  if (!status && dump)
+  if (!status && !reason)
     status = lower_stage(v, dump, number, arena, &path, &lowered, &unknown);
   json_object_set_new(stage, "lowered", json_integer(lowered));
   if (status && hsc_status_code(status) != HSC_RESOURCE_EXHAUSTED) {
@@ -405,12 +421,13 @@ static bool is_stage(const hsc_pass_list *list, size_t number) {
 static hsc_status *take_stages(hsc_validation *v, const hsc_pass_list *list) {
   const hsc_validate_options *o = v->options;
   size_t number = 0;
-  size_t total = 1;
+  size_t total = 2;
   if (!list->first_dump)
     return HSC_ERR(UNIMPLEMENTED, "%s wrote no HLO of its stages", o->device->text);
   for (size_t i = 0; i < list->row_count; i++)
     total += is_stage(list, i);
-  HSC_TRY(take_stage(v, list->first_dump, NULL, -1, number++, list->arena));
+  HSC_TRY(take_stage(v, NULL, &WRITTEN, -1, number++, list->arena));
+  HSC_TRY(take_stage(v, list->first_dump, &READ, -1, number++, list->arena));
   for (size_t i = 0; i < list->row_count; i++) {
     const hsc_pass_row *row = &list->rows[i];
     if (!is_stage(list, i))
@@ -445,6 +462,7 @@ static hsc_status *finish(hsc_validation *v, const char *final_text, json_t *res
         coverage, "final_executable_reason",
         json_string("the device only compiles here: what its code computes was not seen"));
   json_object_set_new(result, "runner", json_string(v->runner_text));
+  json_object_set_new(result, "against", v->against ? json_string(v->against) : json_null());
   json_object_set(result, "stages", v->stages);
   json_object_set(result, "jumps", v->jumps);
   json_object_set_new(result, "rounding", hsc_rounding_json(v->moved));

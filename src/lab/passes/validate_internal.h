@@ -12,6 +12,7 @@ typedef struct hsc_validation {
   const char *runner_text;
   json_t *first_outputs;   // of the stage that the others are compared with; NULL = none ran yet
   const char *first_path;  // its lowered file
+  const char *against;     // its name, of the row in `stages`
   bool draws;              // it draws random numbers that each device draws in its own way
   // how rounding moves them (rounding.h); NULL = not asked yet, or the run failed
   json_t *moved;
@@ -30,7 +31,7 @@ typedef struct hsc_validation {
   int timeouts;  // stages in a row that the runner did not get through
 } hsc_validation;
 
-// A row of "stages"; run -1 = none, row NULL = the program before the first pass.
+// A row of "stages"; run -1 = none: no pass of the compiler's made it.
 json_t *hsc__validate_new_stage(const hsc_pass_row *row, int64_t run);
 // "equal", "close", "rounding", "different" over all outputs, with the largest differences, into a
 // stage. rows: of hsc_compare_outputs.
