@@ -53,6 +53,35 @@ static void shapes_and_refusals_are_those_of_xla(void **state) {
   hsc_free(rows);
 }
 
+// A product of two types that states none has the type that XLA takes.
+static void dots_of_mixed_types_have_the_type_that_xla_takes(void **state) {
+  char *rows = read_conformance(source_dir, "mixed_dots.txt");
+  char *at = rows;
+  char *question;
+  char *answer;
+  int seen = 0;
+  while (next_row(&at, &question, &answer)) {
+    hsc_module *module = NULL;
+    hsc_bytes text = {0};
+    size_t left = strcspn(question, " ");
+    hsc_bytes_printf(&text,
+                     "HloModule m\nENTRY %%e {\n  %%a = %.*s[2,3] parameter(0)\n  %%b = %s[3,4] "
+                     "parameter(1)\n  ROOT %%r = dot(%%a, %%b), lhs_contracting_dims={1}, "
+                     "rhs_contracting_dims={0}\n}\n",
+                     (int)left, question, question + left + 1);
+    EXPECT_OK(hsc_hlo_text_parse(hsc_bytes_view(&text), "mixed", &module));
+    EXPECT_OK(hsc_module_verify(module));
+    const char *type = hsc_type_text(module->entry->root->shape.type);
+    if (strcmp(type, answer) != 0)
+      fail_msg("%s: %s; XLA takes %s", question, type, answer);
+    hsc_module_destroy(module);
+    hsc_bytes_deinit(&text);
+    seen++;
+  }
+  assert_true(seen > 600);
+  hsc_free(rows);
+}
+
 // Single changes of what XLA takes: taken with the shape that it infers, or refused as it does.
 static void near_misses_are_taken_and_refused_as_by_xla(void **state) {
   char *prelude = read_conformance(source_dir, "prelude.hlo");
@@ -184,6 +213,7 @@ int main(int argc, char **argv) {
   source_dir = argv[1];
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(shapes_and_refusals_are_those_of_xla),
+      cmocka_unit_test(dots_of_mixed_types_have_the_type_that_xla_takes),
       cmocka_unit_test(near_misses_are_taken_and_refused_as_by_xla),
       cmocka_unit_test(what_has_no_meaning_is_refused),
   };

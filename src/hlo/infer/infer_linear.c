@@ -53,8 +53,9 @@ RULE(dot) {
     if (!hsc__dims_contain(d->rhs_batch, i) && !hsc__dims_contain(d->rhs_contracting, i))
       dims[at++] = rhs->dims[i];
   // The type is the one asked for (preferred_element_type), by default the operands'.
-  *out_shape = hsc__shape_of_dims(hsc_shape_is_array(&instr->shape) ? instr->shape.type : lhs->type,
-                                  rank, dims);
+  hsc_type type = hsc_shape_is_array(&instr->shape) ? instr->shape.type
+                                                    : hsc_type_of_product(lhs->type, rhs->type);
+  *out_shape = hsc__shape_of_dims(type, rank, dims);
   return NULL;
 }
 

@@ -130,6 +130,7 @@ RULE(convolution) {
   dims[d->output_feature] = kernel_outputs;
   for (int i = 0; i < spatial; i++)
     dims[d->output_spatial[i]] = out[i];
-  *out_shape = hsc__shape_of_dims(preferred_or(instr, lhs->type), lhs->rank, dims);
+  *out_shape = hsc__shape_of_dims(preferred_or(instr, hsc_type_of_product(lhs->type, rhs->type)),
+                                  lhs->rank, dims);
   return NULL;
 }

@@ -62,6 +62,11 @@ static inline bool hsc_type_is_complex(hsc_type t) {
 }
 // f32 of c64, f64 of c128, else the type itself
 hsc_type hsc_type_real_part(hsc_type type);
+// The type of a product of both where none is stated, by XLA's rule (HigherPrecisionType of
+// xla/primitive_util.h): complex before real, then the float of the larger range, of the longer
+// significand, the wider integer, the signed one. Where these are alike for two types, for which XLA
+// ends its process, it is `a`.
+hsc_type hsc_type_of_product(hsc_type a, hsc_type b);
 
 // Conversions between a float of any width and its storage bits: exact one way, rounded once to
 // nearest even the other. Overflow gives what the type has: infinity, else NaN (f8e4m3fn, ...fnuz),

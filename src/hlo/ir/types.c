@@ -115,6 +115,51 @@ static const float_format *format_of(hsc_type type) {
   }
 }
 
+// One more than the largest exponent of a finite number, and the bits of its significand; of a
+// complex type its parts'. -1: no float.
+static void float_range(hsc_type type, int *out_exponent, int *out_significand) {
+  const float_format *f = format_of(hsc_type_real_part(type));
+  *out_exponent = *out_significand = -1;
+  if (f) {
+    // the all-ones exponent is infinity's and NaN's in IEEE's formats alone
+    *out_exponent = (1 << f->exponent_bits) - (f->top == TOP_IEEE) - f->bias;
+    *out_significand = f->mantissa_bits + 1;
+    return;
+  }
+  switch (hsc_type_real_part(type)) {
+    case HSC_TYPE_F8E8M0FNU:
+      *out_exponent = 128;
+      *out_significand = 1;
+      break;
+    case HSC_TYPE_F32:
+      *out_exponent = 128;
+      *out_significand = 24;
+      break;
+    case HSC_TYPE_F64:
+      *out_exponent = 1024;
+      *out_significand = 53;
+      break;
+    default:
+      break;
+  }
+}
+
+hsc_type hsc_type_of_product(hsc_type a, hsc_type b) {
+  int left[5] = {hsc_type_is_complex(a)};
+  int right[5] = {hsc_type_is_complex(b)};
+  float_range(a, &left[1], &left[2]);
+  float_range(b, &right[1], &right[2]);
+  // a predicate counts as one bit, though it takes a byte
+  left[3] = a == HSC_TYPE_PRED ? 1 : hsc_type_bits(a);
+  right[3] = b == HSC_TYPE_PRED ? 1 : hsc_type_bits(b);
+  left[4] = hsc_type_class_of(a) == HSC_CLASS_SIGNED;
+  right[4] = hsc_type_class_of(b) == HSC_CLASS_SIGNED;
+  for (size_t i = 0; i < HSC_COUNT_OF(left); i++)
+    if (left[i] != right[i])
+      return left[i] > right[i] ? a : b;
+  return a;
+}
+
 static uint64_t bits_of_double(double value) {
   uint64_t bits;
   memcpy(&bits, &value, sizeof bits);

@@ -6,6 +6,7 @@ shapes.txt    SNIPPET => SHAPE, or => rejected: XLA's reason. XLA's parser infer
               instruction that has none.
 costs.txt     SHAPE SNIPPET => flops transcendentals bytes_accessed bytes_written, of
               HloCostAnalysis with XLA:CPU's sizes.
+mixed_dots.txt  TYPE TYPE => the type of a dot of the two that states none.
 printed/      whole modules as XLA prints them. They say is_scheduled=true, so that XLA keeps the
               order of instructions.
 
@@ -15,6 +16,7 @@ this. What XLA cannot infer from the text, or aborts on, has no place here.
 """
 
 import pathlib
+import re
 
 import jax
 from jaxlib import _hlo, _jax
@@ -71,6 +73,17 @@ def cost(instruction):
     )
 
 
+def dot_type(types):
+    """Of the types of both sides: the element type of their product."""
+    left, right = types.split()
+    module = _hlo.hlo_module_from_text(
+        f"HloModule m\nENTRY %e {{\n  %a = {left}[2,3] parameter(0)\n"
+        f"  %b = {right}[3,4] parameter(1)\n"
+        "  ROOT %result = dot(%a, %b), lhs_contracting_dims={1}, rhs_contracting_dims={0}\n}\n"
+    )
+    return re.search(r"ROOT %result = (\w+)\[", module.to_string()).group(1)
+
+
 def fill(name, answer):
     path = FOLDER / name
     questions = [line.split(" => ")[0] for line in path.read_text().splitlines()]
@@ -81,6 +94,7 @@ def main():
     jax.config.update("jax_platforms", "cpu")
     fill("shapes.txt", shape)
     fill("costs.txt", cost)
+    fill("mixed_dots.txt", dot_type)
     for path in sorted((FOLDER / "printed").glob("*.hlo")):
         options = _hlo.HloPrintOptions()
         options.print_large_constants = True
