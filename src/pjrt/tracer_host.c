@@ -28,7 +28,7 @@ static hsc_recorder *recorder;
 static uint32_t execute_name, executable_key, run_key, error_key, raised_text;
 static _Atomic bool on;
 static _Atomic int64_t calls, calls_until;
-static void (*at_limit)(void);
+static void (*at_limit)(void *result);
 static _Thread_local int depth, executed;
 
 static uintptr_t slot_of(const void *function) {
@@ -85,10 +85,10 @@ static void *watched(void *function, void *const *arguments, size_t flags, void 
   depth--;
   hsc_trace_attr raised = {.key = error_key, .type = HSC_ATTR_STRING, .value.string = raised_text};
   hsc_span_end(recorder, span, &raised, result ? 0 : 1);
-  // The hook ends the profiler's session; not while an exception is on its way.
+  // The hook ends the profiler's session, or a part of it; not while an exception is on its way.
   if (outer && result && number >= atomic_load_explicit(&calls_until, memory_order_relaxed)) {
     atomic_store(&calls_until, INT64_MAX);
-    at_limit();
+    at_limit(result);
   }
   return result;
 }
@@ -96,8 +96,9 @@ static void *watched(void *function, void *const *arguments, size_t flags, void 
 // ---- what the hook calls ------------------------------------------------------------------------
 
 // False when nothing is to be recorded. `limit` (calls from now on; 0 = none) is when `callback` is
-// called once, on the thread of that call.
-HSC_EXPORT bool hsc_tracer_host_open(int64_t limit, void (*callback)(void)) {
+// called, once, on the thread of that call and with what it returned, borrowed;
+// hsc_tracer_host_limit sets it again.
+HSC_EXPORT bool hsc_tracer_host_open(int64_t limit, void (*callback)(void *result)) {
   recorder = hsc_tracer_recorder();
   if (!recorder)
     return false;
@@ -107,14 +108,20 @@ HSC_EXPORT bool hsc_tracer_host_open(int64_t limit, void (*callback)(void)) {
   error_key = hsc_recorder_intern(recorder, "error");
   raised_text = hsc_recorder_intern(recorder, "the call raised an exception");
   at_limit = callback;
-  atomic_store(&calls_until, limit > 0 && callback ? limit : INT64_MAX);
+  atomic_store(&calls_until, limit > 0 && callback ? atomic_load(&calls) + limit : INT64_MAX);
   atomic_store(&on, true);
   return true;
 }
 
-// The session has ended by itself (time, the program's own profile): no callback any more.
-HSC_EXPORT void hsc_tracer_host_no_limit(void) {
-  atomic_store(&calls_until, INT64_MAX);
+// The callback is called again when hsc_tracer_host_calls is `until`, 0: after the next call;
+// negative: no more, the session has ended by itself (time, the program's own profile).
+HSC_EXPORT void hsc_tracer_host_limit(int64_t until) {
+  atomic_store(&calls_until, until < 0 ? INT64_MAX : until);
+}
+
+// Calls that were recorded in this process so far.
+HSC_EXPORT int64_t hsc_tracer_host_calls(void) {
+  return atomic_load(&calls);
 }
 
 // `place`: where the function keeps its vectorcall pointer. `executes`: JAX calls it to execute,
