@@ -22,10 +22,11 @@ import sys
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-CLIENTS, COMPILERS = "3.11", "3.11-compilers"
+CLIENTS, COMPILERS, OLDER = "3.11", "3.11-compilers", "3.11-older"
 CLIENT_SUITES = ("frameworks", "real", "browser", "lab")
 # Of the quick suite, what does more with packages or a browser.
 MORE = ("python_compare",)
+OLDER_TESTS = ("trace_xla_cpu",)  # what is recorded of JAX depends on its release
 JAX_TESTS = ("jax_transfers", "jax_cache", "jax_rules", "jax_devices", "plain_jax")
 START = time.monotonic()
 
@@ -113,7 +114,7 @@ def main():
             "JAX, PyTorch, xprof and the real compilers but for what is installed:"
             f" {found[CLIENTS]['reason'] or found[COMPILERS]['reason']}"
         )
-    newer = [label for label in found if label not in (CLIENTS, COMPILERS)]
+    newer = [label for label in found if label not in (CLIENTS, COMPILERS, OLDER)]
     variables = client_variables(python, compilers)
     total.run("real clients", [*tests, *(f"--suite={suite}" for suite in CLIENT_SUITES)], variables)
     if python:
@@ -133,6 +134,11 @@ def main():
         total.run("JAX's own tests, a sample", [*sample, *(["--checkout", jax] if jax else [])])
     else:
         total.missing.append("JAX's own tests: there is no JAX to run them")
+    older = found[OLDER]["python"]
+    if older:
+        total.run(
+            "recordings of the oldest JAX", [*tests, *OLDER_TESTS], {"HLOSCOPE_JAX_PYTHON": older}
+        )
     with_newer = next(
         (found[label]["python"] for label in reversed(newer) if found[label]["python"]), None
     )

@@ -64,5 +64,16 @@ HSC_MUST_USE hsc_status *hsc__op_facts_add(hsc__op_facts *facts,
                                            hsc_view hlo_proto);
 hsc__op_fact hsc__op_facts_of(const hsc__op_facts *facts, int64_t program_id, const char *name);
 
+// capture_occurrences.c
+// An operator of a profile whose operators do not say which run they are of.
+typedef struct hsc__occurrence {
+  int64_t program_id;
+  const char *program, *name;  // of the operator; borrowed
+  int64_t start_ns, end_ns;
+  int64_t run;  // from 0 for each program; -1 = it cannot be told
+} hsc__occurrence;
+// Fills in `run` and reorders the list. Errors: RESOURCE_EXHAUSTED.
+HSC_MUST_USE hsc_status *hsc__number_occurrences(hsc__occurrence *list, size_t count);
+
 hsc_view hsc__short_op_name(hsc_view name);  // "%fusion.1 = f32[] fusion(...)" is called fusion.1
 const char *hsc__ring_string(const hsc__ring *ring, uint64_t number);  // "" when unknown

@@ -17,10 +17,12 @@
 #include "trace/capture_internal.h"
 #include "trace/xspace.h"
 
+enum { UNTOLD_DEVICE = -1 };  // the profile does not say which of the devices
+
 typedef struct pending_run {
   int64_t id, start_ns, end_ns;
   const char *program;
-  int64_t device;
+  int64_t device;  // its number, or UNTOLD_DEVICE
 } pending_run;
 
 typedef struct merge {
@@ -32,8 +34,9 @@ typedef struct merge {
   // when the session began, on the capture's time line; INT64_MIN = not reported
   int64_t session_ns;
   bool wants_runs;
-  hsc_map *runs;       // run id and program -> index + 1
-  hsc_bytes run_list;  // of pending_run
+  hsc_map *runs;         // run id and program -> index + 1
+  hsc_bytes run_list;    // of pending_run
+  hsc_bytes unnumbered;  // of hsc__occurrence: operators that do not say of which run they are
   uint32_t string_capacity;
   uint32_t key_executable, key_run, key_program, key_category, key_op_name, run_name;
   hsc__op_facts *facts;
@@ -239,12 +242,15 @@ static hsc_view module_of_program(const merge *m, int64_t program_id) {
 
 // Attributes are shared by all events of one operator of a program. NULL when memory ran out.
 static const op_of_program *op_of(merge *m, op_key *op, const op_stats *stats) {
+  hsc_view module = stats->module.size ? stats->module : module_of_program(m, stats->program_id);
+  // XLA:CPU's are called as the hook calls them: older JAX ends names in underscores
+  while (m->wants_runs && module.size > 1 && module.data[module.size - 1] == '_')
+    module.size--;
   for (op_of_program *p = op->programs; p; p = p->next)
-    if (p->attrs[1].value.i == stats->program_id && hsc_view_equals_text(stats->module, p->program))
+    if (p->attrs[1].value.i == stats->program_id && hsc_view_equals_text(module, p->program))
       return p;
   op_of_program *made = HSC_NEW(m->capture->arena, op_of_program);
-  const char *program =
-      keep(m, stats->module.size ? stats->module : module_of_program(m, stats->program_id));
+  const char *program = keep(m, module);
   if (!made || !program)
     return NULL;
   made->program = program;
@@ -282,6 +288,7 @@ static hsc_status *add_line(merge *m,
   if (is_device && !all_ops)
     return NULL;
   int thread = -1;
+  int64_t compiling_until_ns = INT64_MIN;
   hsc_xevent_cursor at = hsc_xline_events(line);
   for (hsc_xevent e; hsc_xevent_next(&at, &e);) {
     const hsc_xevent_meta *meta = hsc_xplane_event_meta(plane, e.metadata_id);
@@ -321,11 +328,21 @@ static hsc_status *add_line(merge *m,
         return hsc_status_out_of_memory();
       add_event(m, HSC_CATEGORY_OPERATOR, thread, op->name, start, duration, of->attrs,
                 of->attr_count);
-      if (m->wants_runs && stats.has_run)
+      if (m->wants_runs && stats.has_run) {
         note_run(m, stats.run_id, of->program, stats.ordinal, start, start + duration);
+      } else if (m->wants_runs) {
+        hsc__occurrence o = {stats.program_id, of->program, op->name, start, start + duration, -1};
+        hsc_bytes_append(&m->unnumbered, &o, sizeof o);
+      }
       continue;
     }
-    add_event(m, (hsc_category)op->category, thread, op->name, start, duration, NULL, 0);
+    // jaxlib before 0.5 compiles on the thread that calls it: what lies inside is the compiler's
+    uint32_t category = op->category;
+    if (category == HSC_CATEGORY_PASS && start + duration > compiling_until_ns)
+      compiling_until_ns = start + duration;
+    else if (category == HSC_CATEGORY_FRAMEWORK && start + duration <= compiling_until_ns)
+      category = HSC_CATEGORY_PASS;
+    add_event(m, (hsc_category)category, thread, op->name, start, duration, NULL, 0);
   }
   return hsc_bytes_status(&m->capture->events);
 }
@@ -417,7 +434,21 @@ static hsc_status *join_calls(
   return status;
 }
 
+// The runs of operators that do not say theirs. Their numbers are of one program each.
+static hsc_status *number_runs(merge *m) {
+  HSC_TRY(hsc_bytes_status(&m->unnumbered));
+  hsc__occurrence *list = (hsc__occurrence *)m->unnumbered.data;
+  size_t count = m->unnumbered.size / sizeof *list;
+  HSC_TRY(hsc__number_occurrences(list, count));
+  for (size_t i = 0; i < count; i++)
+    if (list[i].run >= 0)
+      note_run(m, (int64_t)((uint64_t)list[i].program_id << 32) + list[i].run, list[i].program,
+               UNTOLD_DEVICE, list[i].start_ns, list[i].end_ns);
+  return NULL;
+}
+
 static hsc_status *add_runs(merge *m) {
+  HSC_TRY(number_runs(m));
   HSC_TRY(hsc_bytes_status(&m->run_list));
   pending_run *runs = (pending_run *)m->run_list.data;
   size_t run_count = m->run_list.size / sizeof *runs;
@@ -456,7 +487,9 @@ static hsc_status *add_runs(merge *m) {
     attrs[1] = int_attr(m->key_run, runs[i].id);
     int thread = hsc__capture_thread(
         m->capture, m->process, 0,
-        hsc_arena_printf(m->capture->arena, "cpu:%lld", (long long)runs[i].device));
+        runs[i].device == UNTOLD_DEVICE
+            ? "cpu"
+            : hsc_arena_printf(m->capture->arena, "cpu:%lld", (long long)runs[i].device));
     add_event(m, HSC_CATEGORY_EXECUTE, thread, "run", runs[i].start_ns,
               runs[i].end_ns - runs[i].start_ns, attrs, 2);
   }
@@ -565,6 +598,7 @@ static hsc_status *merge_file(merge *m, const char *path, const char *file) {
   hsc_map_destroy(m->runs);
   hsc__op_facts_destroy(m->facts);
   hsc_bytes_deinit(&m->run_list);
+  hsc_bytes_deinit(&m->unnumbered);
   hsc_xspace_close(m->space);
   return status;
 }

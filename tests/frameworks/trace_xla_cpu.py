@@ -5,18 +5,26 @@ operators of unmodified programs, however they end.
 trace_xla_cpu.py HLOSCOPE        speaks TAP; run it with a Python that has JAX
 """
 
+import importlib.metadata
 import importlib.util
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
+import zlib
 
 hloscope = os.path.abspath(sys.argv[1])
 if importlib.util.find_spec("jax") is None:
     print("1..0 # SKIP jax is not installed for this Python")
     sys.exit(0)
 results = []
+# jaxlib before 0.5 numbers no runs in its profiles, nor does it name their device
+NUMBERED = importlib.metadata.version("jaxlib") >= "0.5"
+PATH = re.compile(  # of the callback in CUSTOM; JAX before 0.5 has one step more
+    r"jit\(step\)/(jit\(main\)/)?layer/pure_callback"
+)
 
 PROGRAM = """
 import jax, jax.numpy as jnp, sys, os
@@ -85,12 +93,59 @@ def table(capture, view, *options):
     return json.loads(done.stdout) if done.returncode == 0 else {"rows": [], "notes": [done.stderr]}
 
 
+def perfetto_text(data):
+    """The packets of a Perfetto trace, as far as they are compressed: field 1 of the trace, in it
+    field 50, zlib."""
+    text, at = [], 0
+
+    def varint():
+        nonlocal at
+        value = shift = 0
+        while True:
+            byte = data[at]
+            at += 1
+            value |= (byte & 127) << shift
+            shift += 7
+            if byte < 128:
+                return value
+
+    while at < len(data):
+        assert varint() == 1 << 3 | 2
+        end = varint() + at
+        if varint() == 50 << 3 | 2:
+            size = varint()
+            text.append(zlib.decompress(data[at : at + size]))
+        else:
+            text.append(data[at:end])
+        at = end
+    return b"".join(text).decode(errors="replace")
+
+
+def exported(capture, form, out):
+    """What a form of a capture says, as text; "" where nothing was made."""
+    verb = ["report", capture, "-o", out] if form == "report" else ["export", capture, "--to", form]
+    verb += [] if form == "report" else ["-o", out]
+    subprocess.run([hloscope, *verb], capture_output=True, timeout=100)
+    if not os.path.isfile(out):
+        return ""
+    with open(out, "rb") as file:
+        data = file.read()
+    if form == "perfetto":
+        return perfetto_text(data)
+    if form == "parquet":
+        import pyarrow.parquet
+
+        return str(pyarrow.parquet.read_table(out).column("attributes").to_pylist())
+    return data.decode(errors="replace")
+
+
 with tempfile.TemporaryDirectory(prefix="hloscope-xla-cpu-") as scratch:
+    # The last result is awaited: a run that is under way when the program ends is in no profile.
     capture, made = trace(
         scratch,
         "all",
         "\ng = jax.jit(lambda v: v * 2)\ndef h_(v): return v + 1\nh = jax.jit(h_)\nfor i in"
-        " range(4): g(h(x))\n",
+        " range(4): y = g(h(x))\ny.block_until_ready()\ny = 0\n",
     )
     check("the program runs as ever", made.returncode == 0 and "done" in made.stdout, made.stderr)
     runs = [r for r in table(capture, "executions")["rows"] if r["executable"] == "jit_f"]
@@ -121,23 +176,19 @@ with tempfile.TemporaryDirectory(prefix="hloscope-xla-cpu-") as scratch:
         "custom calls name what they call, callbacks their path in the program",
         any(r.get("category") == "custom-call lapack_sgeqrf_ffi" for r in called)
         and any(
-            "callback" in (r.get("category") or "")
-            and r.get("op_name") == "jit(step)/layer/pure_callback"
+            "callback" in (r.get("category") or "") and PATH.fullmatch(r.get("op_name") or "")
             for r in called
         ),
         str(called) + made.stderr,
     )
-    for form in ("chrome", "csv"):
-        out = os.path.join(scratch, "custom." + form)
-        subprocess.run(
-            [hloscope, "export", capture_of_calls, "--to", form, "-o", out],
-            capture_output=True,
-            timeout=100,
-        )
-        text = open(out).read() if os.path.isfile(out) else ""
+    forms = ["chrome", "csv", "perfetto", "report"]
+    if importlib.util.find_spec("pyarrow"):
+        forms.append("parquet")
+    for form in forms:
+        text = exported(capture_of_calls, form, os.path.join(scratch, "custom." + form))
         check(
             f"so does the export to {form}",
-            "lapack_sgeqrf_ffi" in text and "jit(step)/layer/pure_callback" in text,
+            "lapack_sgeqrf_ffi" in text and PATH.search(text),
             text[:2000],
         )
     operators = {r["name"]: r for r in table(capture, "operators")["rows"]}
@@ -212,7 +263,6 @@ with tempfile.TemporaryDirectory(prefix="hloscope-xla-cpu-") as scratch:
         made.returncode == 137
         and len(rows) == 21
         and len(table(capture, "recompiles")["rows"]) >= 4
-        and 11 <= sum(r["measured"] == "device" for r in rows) < 21
         and all(r["measured"] == "device" for r in rows[:11])
         and sum(r["count"] for r in table(capture, "operators")["rows"]) >= 11,
         (made.stderr, [r["measured"] for r in rows]),
@@ -287,15 +337,19 @@ if len(sys.argv) > 1: os.kill(os.getpid(), signal.SIGKILL)
         check=True,
     )
     runs = table(capture, "executions")["rows"]
-    check(
-        "a call over four devices has the runs of all",
-        [r["device"].split(":")[1][1:] for r in runs if r["executable"] == "jit__lambda"]
-        == [" and 3 more"] * 10,
-        runs,
-    )
+    of_all = [r["device"] for r in runs if r["executable"] == "jit__lambda"]
+    if NUMBERED:
+        check(
+            "a call over four devices has the runs of all",
+            [(device or "").split(":")[-1][1:] for device in of_all] == [" and 3 more"] * 10,
+            runs,
+        )
+    else:
+        check("a call over four devices of unnumbered runs has none", of_all == [None] * 10, runs)
     check(
         "a call on one device has that one",
-        [r["device"] for r in runs if r["executable"] == "jit_alone"] == ["cpu:2"] * 5,
+        [r["device"] for r in runs if r["executable"] == "jit_alone"]
+        == ["cpu:2" if NUMBERED else "cpu"] * 5,
         runs,
     )
     logs = os.path.join(scratch, "logs")
@@ -307,13 +361,13 @@ if len(sys.argv) > 1: os.kill(os.getpid(), signal.SIGKILL)
         check=True,
     )
     rows = table(logs, "steps")["rows"]
-    check(
-        "steps are by device", {r["device"] for r in rows} == {f"CPU:{i}" for i in range(4)}, rows
-    )
+    devices = {f"CPU:{i}" for i in range(4)} if NUMBERED else set()
+    check("steps are by device", {r["device"] for r in rows} == devices, rows)
     rows = table(logs, "hlo-operators", "--limit=0")["rows"]
     check(
         "operators know their device",
-        {r["device"] for r in rows if "jit_alone" in r["program"]} == {"CPU:2"},
+        {r["device"] for r in rows if "jit_alone" in r["program"]}
+        == {"CPU:2" if NUMBERED else "CPU"},
         rows,
     )
 

@@ -84,7 +84,8 @@ class Listener(logging.Filter):
 
 
 def module_name(name):
-    """As JAX names the module of a function: <lambda> is jit__lambda."""
+    """As JAX names the module of a function: <lambda> is jit__lambda. Older versions kept underscores
+    at the end; they are left out everywhere."""
     return ("jit_" + "".join(c if c.isalnum() or c in "_.-" else "_" for c in str(name))).rstrip(
         "_"
     )

@@ -1,9 +1,12 @@
 """What the hooks of `hloscope profile -- COMMAND` and `hloscope trace -- COMMAND` share: finding
 modules as they are imported, and never stopping the program."""
 
+import contextlib
 import importlib.machinery
+import importlib.util
 import os
 import sys
+import types
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 
@@ -82,6 +85,23 @@ def jax_profiler():
     except ImportError:
         from jaxlib.xla_extension import profiler as _profiler
     return _profiler
+
+
+@contextlib.contextmanager
+def quiet_session():
+    """Sessions of jaxlib before 0.7 look for TensorFlow when they begin and end, and print an error
+    where there is none: for that moment they find empty modules."""
+    names = ("tensorflow", "tensorflow.python.profiler.trace")
+    old = jax_profiler().__name__ != "jaxlib._profiler"
+    if not old or names[0] in sys.modules or importlib.util.find_spec(names[0]):
+        yield
+        return
+    sys.modules.update({name: types.ModuleType(name) for name in names})
+    try:
+        yield
+    finally:
+        for name in names:
+            sys.modules.pop(name, None)
 
 
 _at_death = []

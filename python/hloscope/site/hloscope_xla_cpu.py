@@ -29,6 +29,7 @@ from hloscope_inject import (
     guarded,
     jax_extension,
     jax_profiler,
+    quiet_session,
     watch_backends,
     write_whole,
 )
@@ -128,7 +129,8 @@ class Profiler:
             options = _profiler.ProfileOptions()
             options.python_tracer_level, options.host_tracer_level = 0, 2
             try:
-                self.session = (self.real or _profiler.ProfilerSession)(options)
+                with quiet_session():
+                    self.session = (self.real or _profiler.ProfilerSession)(options)
             except Exception as error:  # somebody else's session is open
                 if not self.told:
                     complain(f"operators are not recorded: {error}")
@@ -143,7 +145,9 @@ class Profiler:
         with self.lock:
             session, self.session = self.session, None
             if session is not None and self.pid == os.getpid():
-                write_whole(os.path.join(self.directory, "profiles", self.file), session.stop())
+                with quiet_session():
+                    space = session.stop()
+                write_whole(os.path.join(self.directory, "profiles", self.file), space)
 
     def forget(self):
         """In the child of a fork: the session is the parent's, and ending it here would wait for
@@ -297,7 +301,7 @@ class Watch:
             name, own = "", False
             span = 0
             try:
-                name = str(program.operation.attributes["sym_name"]).strip('"')
+                name = str(program.operation.attributes["sym_name"]).strip('"').rstrip("_")
                 code = program_bytes(program)
                 own = not self.runs_profiled and self.profiler.start()
                 options = options_bytes((*rest, *keywords.values()))

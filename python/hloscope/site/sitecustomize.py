@@ -16,6 +16,7 @@ from hloscope_inject import (
     chain,
     guarded,
     jax_profiler,
+    quiet_session,
     watch_backends,
     write_whole,
 )
@@ -37,7 +38,8 @@ class Session:
         options = _profiler.ProfileOptions()
         options.python_tracer_level = 0 if os.environ.get("HLOSCOPE_PROFILE_TRACED_ONLY") else 1
         options.host_tracer_level = 2
-        self.session = _profiler.ProfilerSession(options)
+        with quiet_session():
+            self.session = _profiler.ProfilerSession(options)
         self.pid = os.getpid()
         atexit.register(self.stop)  # runs before what was registered earlier: JAX's own end
         at_death(self.stop)
@@ -49,7 +51,9 @@ class Session:
     def stop(self):
         session, self.session, self.done = self.session, None, True
         if session is not None and self.pid == os.getpid():  # a forked child's is its parent's
-            write_whole(os.path.join(self.directory, f"{os.getpid()}.xplane.pb"), session.stop())
+            with quiet_session():
+                space = session.stop()
+            write_whole(os.path.join(self.directory, f"{os.getpid()}.xplane.pb"), space)
 
     def step_ended(self):
         self.steps += 1
