@@ -21,7 +21,7 @@ static int by_operator(const void *a, const void *b) {
   return x->start_ns < y->start_ns ? -1 : x->start_ns > y->start_ns;
 }
 
-// The end of the run of equal programs, or of equal operators of one program, that starts at `from`.
+// The end of the group that starts at `from`: one program, or one operator of it.
 static size_t end_of_group(const hsc__occurrence *list, size_t from, size_t to, bool operators) {
   size_t at = from;
   while (at < to && list[at].program_id == list[from].program_id &&
