@@ -186,17 +186,23 @@ static void lead_of_validation(const json_t *document, hsc_page_lead *lead) {
   const json_t *first = json_object_get(document, "first");
   const char *verdict = text_at(document, "verdict");
   double different = (double)count_of(stages, "verdict", "different");
-  if (json_is_object(first))
+  if (json_is_true(json_object_get(first, "front_end")))
+    hsc_lead_say(lead,
+                 "Before its first pass %s holds other numbers than %s: a fault in reading it.",
+                 text_at(document, "device"), program_of(document));
+  else if (json_is_object(first))
     hsc_lead_say(lead, "The numbers of %s change first after %s in %s.", program_of(document),
                  text_at(first, "pass"), text_at(first, "pipeline"));
+  else if (!strcmp(verdict, "unknown"))
+    hsc_lead_say(lead, "Nothing of %s could be compared.", program_of(document));
   else
     hsc_lead_say(lead, "No pass is seen to change the numbers of %s.", program_of(document));
   if (*text_at(document, "headline"))
     hsc_lead_say(lead, " Over all: %s.", text_at(document, "headline"));
   hsc_lead_number(lead, (double)json_array_size(stages), "", "", "stages");
   hsc_lead_number(lead, different, "", different > 0 ? "bad" : "good", "with other numbers");
-  hsc_lead_number(lead, (double)count_of(stages, "verdict", verdict), "", "",
-                  "are %s, as the whole is", *verdict ? verdict : "unknown");
+  hsc_lead_number(lead, hsc_json_number(hsc_json_path(document, "coverage", "compared", NULL)), "",
+                  "", "compared; the whole is %s", *verdict ? verdict : "unknown");
   bar_of_counts(stages, "verdict", verdicts, "the stages, by their numbers", lead);
   if (json_is_object(first))
     hsc_bytes_printf(&lead->next,

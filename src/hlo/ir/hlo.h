@@ -64,8 +64,8 @@ static inline bool hsc_type_is_complex(hsc_type t) {
 hsc_type hsc_type_real_part(hsc_type type);
 // The type of a product of both where none is stated, by XLA's rule (HigherPrecisionType of
 // xla/primitive_util.h): complex before real, then the float of the larger range, of the longer
-// significand, the wider integer, the signed one. Where these are alike for two types, for which XLA
-// ends its process, it is `a`.
+// significand, the wider integer, the signed one. Where these are alike for two types (XLA ends its
+// process there) it is `a`.
 hsc_type hsc_type_of_product(hsc_type a, hsc_type b);
 
 // Conversions between a float of any width and its storage bits: exact one way, rounded once to

@@ -5,9 +5,9 @@
 // calls are written as what they mean (lower_custom_calls.h), and each stage runs on another device
 // (the built-in one, or the reference evaluator), in a worker. The outputs are compared with those
 // of the program as it was written, by our own reading of it; what the compiler holds before its
-// first pass is a stage, so that a fault of its front end is seen. For the first stage whose numbers
-// differ beyond tolerance, its instructions are evaluated one by one beside those of the stage
-// before, and the first matched one (hlo_diff.h) that differs is named. Where the device runs
+// first pass is a stage, so that a fault of its front end is seen. For the first stage whose
+// numbers differ beyond tolerance, its instructions are evaluated one by one beside those of the
+// stage before, and the first matched one (hlo_diff.h) that differs is named. Where the device runs
 // programs, its executable is one more stage. Stages that could not be compared are gaps of the
 // verdict (lab/verdict/agreement.h).
 #pragma once
