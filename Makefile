@@ -235,11 +235,14 @@ site: ## the documentation as a site in build-site/ (search, light and dark; ins
 	@test -x build-site-tools/bin/mkdocs || { python3 -m venv build-site-tools && build-site-tools/bin/pip install --quiet mkdocs-material==9.7.0; }
 	@build-site-tools/bin/mkdocs build --quiet && echo "build-site/index.html"
 
-.PHONY: workflows
-workflows: ## check the workflow files and the action against their schemas (installs the checker into a folder of its own)
-	@test -x build-tools/bin/check-jsonschema || { python3 -m venv build-tools && build-tools/bin/pip install --quiet check-jsonschema==0.39.0; }
-	@build-tools/bin/check-jsonschema --builtin-schema vendor.github-workflows .github/workflows/*.yml
-	@build-tools/bin/check-jsonschema --builtin-schema vendor.github-actions action.yml
+.PHONY: workflows workflows-checker
+CHECK_SCHEMA = build-tools/bin/check-jsonschema
+workflows-checker:
+	@test -x $(CHECK_SCHEMA) || { { test -x build-tools/bin/pip || python3 -m venv build-tools; } && build-tools/bin/pip install --quiet check-jsonschema==0.39.0; }
+workflows: workflows-checker ## check the workflow files and the action against their schemas (installs the checker into a folder of its own)
+	@$(CHECK_SCHEMA) --builtin-schema vendor.github-workflows .github/workflows/*.yml
+	@$(CHECK_SCHEMA) --builtin-schema vendor.github-actions action.yml
+	@python3 -c 'import json; json.load(open(".devcontainer/devcontainer.json"))["image"]'
 
 golden-update: build ## rewrite the expected output of golden cases and show the difference: CASE=area/case (or area)
 	@test -n "$(CASE)" || { echo "which one? make golden-update CASE=AREA/CASE"; exit 2; }
