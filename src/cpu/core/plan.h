@@ -44,11 +44,12 @@ typedef struct hsc_cpu_value {
   hsc_cpu_value_kind kind;
   int32_t number;  // input number, or constant number; else 0
   int64_t bytes;
-  int32_t def, last;    // positions, both inclusive
-  int32_t set;          // number of the storage set (of itself at first)
-  int32_t next_in_set;  // -1 ends
-  hsc_cpu_step *step;   // that computes it; NULL for inputs, constants and carried state
-  int32_t output;       // which output of the step
+  int32_t def, last;   // positions, both inclusive
+  int32_t set;         // number of the storage set (of itself at first): hsc__live_set_of
+  int32_t below[2];    // of the set's tree: what is defined before and after; -1 = nothing
+  int32_t last_below;  // the last use in this subtree
+  hsc_cpu_step *step;  // that computes it; NULL for inputs, constants and carried state
+  int32_t output;      // which output of the step
 } hsc_cpu_value;
 
 typedef enum hsc_cpu_step_kind {
@@ -90,8 +91,10 @@ typedef struct hsc_cpu_constant {
 } hsc_cpu_constant;
 
 typedef struct hsc_cpu_set {
-  int32_t first_value;
-  int32_t base;  // -1 until placed
+  int32_t first_value;  // the root of the tree of its values; -1 = it has none
+  int32_t value_count;
+  int32_t joined;  // the set that it became a part of; -1 = none
+  int32_t base;    // -1 until placed
   int64_t offset, bytes;
 } hsc_cpu_set;
 

@@ -9,8 +9,10 @@
 // a copy per trip), the initial value with the carried slot, branch results with the
 // conditional's, results with the program's outputs, then operands with in-place results. Then sets
 // get offsets in the temporary block, the largest first, each at the lowest offset that is free
-// over all of its intervals.
-// Cost: quadratic in the number of sets, with small constants.
+// over all of its intervals; of thousands of sets the small ones go into a part of their own, where
+// sets of one size share slots in the order of time.
+// Cost: n log n. A set keeps its values in a tree by time (live_set.h).
+#include "cpu/plan/live_set.h"
 #include "cpu/plan/plan_internal.h"
 
 #include <stdlib.h>
@@ -65,25 +67,18 @@ static bool values_conflict(const hsc_cpu_plan *plan, int32_t a, int32_t b) {
   return true;
 }
 
+static bool value_conflicts(const void *plan, int32_t a, int32_t b) {
+  return values_conflict(plan, a, b);
+}
+
 static bool sets_conflict(const hsc_cpu_plan *plan, int32_t set_a, int32_t set_b) {
-  for (int32_t a = plan->sets[set_a].first_value; a >= 0; a = plan->values[a].next_in_set)
-    for (int32_t b = plan->sets[set_b].first_value; b >= 0; b = plan->values[b].next_in_set)
-      if (values_conflict(plan, a, b))
-        return true;
-  return false;
+  return hsc__live_sets_meet(plan, set_a, set_b, value_conflicts);
 }
 
 static void join_sets(hsc_cpu_plan *plan, int32_t into, int32_t from) {
-  int32_t last = -1;
-  for (int32_t v = plan->sets[from].first_value; v >= 0; v = plan->values[v].next_in_set) {
-    plan->values[v].set = into;
-    last = v;
-  }
-  if (last < 0)
+  if (plan->sets[from].first_value < 0 || into == from)
     return;
-  plan->values[last].next_in_set = plan->sets[into].first_value;
-  plan->sets[into].first_value = plan->sets[from].first_value;
-  plan->sets[from].first_value = -1;
+  hsc__live_set_join(plan, into, from);
   if (plan->sets[from].bytes > plan->sets[into].bytes)
     plan->sets[into].bytes = plan->sets[from].bytes;
   if (plan->sets[into].base < 0)
@@ -99,8 +94,8 @@ static bool try_share(hsc_cpu_plan *plan, int32_t a, int32_t b) {
   if (!is_computed(plan, a) || !is_computed(plan, b) ||
       plan->values[a].bytes != plan->values[b].bytes)
     return false;
-  int32_t set_a = plan->values[a].set;
-  int32_t set_b = plan->values[b].set;
+  int32_t set_a = hsc__live_set_of(plan, a);
+  int32_t set_b = hsc__live_set_of(plan, b);
   if (set_a == set_b)
     return true;
   if (plan->sets[set_a].base >= 0 && plan->sets[set_b].base >= 0)
@@ -116,10 +111,7 @@ static hsc_status *hold(hsc_cpu_plan *plan, int32_t value, int32_t position) {
   HSC_TRY(hsc__cpu_plan_reserve(plan, 1));
   int32_t number =
       hsc__cpu_plan_add_value(plan, HSC_CPU_VALUE_HOLD, plan->values[value].bytes, position);
-  int32_t set = plan->values[value].set;
-  plan->values[number].set = set;
-  plan->values[number].next_in_set = plan->sets[set].first_value;
-  plan->sets[set].first_value = number;
+  hsc__live_set_add(plan, hsc__live_set_of(plan, value), number);
   return NULL;
 }
 
@@ -129,8 +121,9 @@ static hsc_status *share_loops(hsc_cpu_plan *plan) {
       const hsc_cpu_carried *leaf = &plan->loops[l].leaves[i];
       if (leaf->invariant)
         continue;
-      join_sets(plan, plan->values[leaf->result].set, plan->values[leaf->in_condition].set);
-      join_sets(plan, plan->values[leaf->result].set, plan->values[leaf->in_body].set);
+      join_sets(plan, hsc__live_set_of(plan, leaf->result),
+                hsc__live_set_of(plan, leaf->in_condition));
+      join_sets(plan, hsc__live_set_of(plan, leaf->result), hsc__live_set_of(plan, leaf->in_body));
     }
   // Inner loops come after their outer loop in the list; what an inner loop's result is to the
   // outer body is found in either order.
@@ -173,14 +166,14 @@ static void share_outputs(hsc_cpu_plan *plan) {
     int32_t value = plan->output_values[o];
     if (!is_computed(plan, value) || plan->values[value].bytes == 0)
       continue;
-    int32_t set = plan->values[value].set;
+    int32_t set = hsc__live_set_of(plan, value);
     if (plan->sets[set].base >= 0 || plan->sets[set].bytes != plan->values[value].bytes)
       continue;
     if (plan->output_alias[o] >= 0) {
       int32_t input = plan->output_alias[o];  // inputs are the first values
-      if (sets_conflict(plan, set, plan->values[input].set))
+      if (sets_conflict(plan, set, hsc__live_set_of(plan, input)))
         continue;
-      join_sets(plan, set, plan->values[input].set);
+      join_sets(plan, set, hsc__live_set_of(plan, input));
     }
     plan->sets[set].base = HSC_CPU_BASE_FIRST_INPUT + plan->input_count + o;
   }
@@ -224,18 +217,110 @@ static int by_offset(const void *a, const void *b) {
   return 0;
 }
 
-static bool intervals_meet(const hsc_cpu_plan *plan, int32_t set_a, int32_t set_b) {
-  for (int32_t a = plan->sets[set_a].first_value; a >= 0; a = plan->values[a].next_in_set)
-    for (int32_t b = plan->sets[set_b].first_value; b >= 0; b = plan->values[b].next_in_set)
-      if (plan->values[a].def <= plan->values[b].last &&
-          plan->values[b].def <= plan->values[a].last)
-        return true;
-  return false;
+static bool always(const void *plan, int32_t a, int32_t b) {
+  (void)plan;
+  (void)a;
+  (void)b;
+  return true;
+}
+
+// Beyond so many sets each is no longer compared with each.
+enum { MOST_COMPARED = 1024 };
+
+static hsc_status *placed_bytes(int64_t bytes, int64_t *out_bytes) {
+  size_t padded;
+  if (!hsc_add_size((size_t)bytes, HSC_CPU_PLACE_ALIGNMENT - 1, &padded) || padded > (size_t)1
+                                                                                         << 46)
+    return HSC_ERR(RESOURCE_EXHAUSTED, "a temporary array of %lld bytes does not fit in memory",
+                   (long long)bytes);
+  *out_bytes = (int64_t)(padded / HSC_CPU_PLACE_ALIGNMENT * HSC_CPU_PLACE_ALIGNMENT);
+  return NULL;
+}
+
+static void place_at(hsc_cpu_plan *plan, placed *item, int64_t offset) {
+  item->offset = offset;
+  plan->sets[item->set].offset = offset;
+  if (offset + item->bytes > plan->temp_bytes)
+    plan->temp_bytes = offset + item->bytes;
+}
+
+// Each of few sets at the lowest offset that is free while it lives.
+static void place_compared(hsc_cpu_plan *plan, placed *items, int32_t count, placed **busy) {
+  for (int32_t i = 0; i < count; i++) {
+    int32_t busy_count = 0;
+    for (int32_t j = 0; j < i; j++)
+      if (items[i].from <= items[j].to && items[j].from <= items[i].to &&
+          hsc__live_sets_meet(plan, items[i].set, items[j].set, always))
+        busy[busy_count++] = &items[j];
+    qsort(busy, (size_t)busy_count, sizeof *busy, by_offset);
+    int64_t offset = 0;
+    for (int32_t j = 0; j < busy_count; j++) {
+      if (busy[j]->offset - offset >= items[i].bytes)
+        break;
+      if (busy[j]->offset + busy[j]->bytes > offset)
+        offset = busy[j]->offset + busy[j]->bytes;
+    }
+    place_at(plan, &items[i], offset);
+  }
+}
+
+static int by_size_and_time(const void *a, const void *b) {
+  const placed *x = a;
+  const placed *y = b;
+  if (x->bytes != y->bytes)
+    return x->bytes < y->bytes ? 1 : -1;
+  if (x->from != y->from)
+    return x->from < y->from ? -1 : 1;
+  return x->set < y->set ? -1 : x->set > y->set;
+}
+
+// The set that gives its slot back first, at the top of a heap.
+static void sink(placed **heap, int32_t count, int32_t at) {
+  for (;;) {
+    int32_t least = at;
+    for (int32_t child = 2 * at + 1; child <= 2 * at + 2 && child < count; child++)
+      if (heap[child]->to < heap[least]->to)
+        least = child;
+    if (least == at)
+      return;
+    placed *held = heap[at];
+    heap[at] = heap[least];
+    heap[least] = held;
+    at = least;
+  }
+}
+
+static void rise(placed **heap, int32_t at) {
+  for (; at > 0 && heap[(at - 1) / 2]->to > heap[at]->to; at = (at - 1) / 2) {
+    placed *held = heap[at];
+    heap[at] = heap[(at - 1) / 2];
+    heap[(at - 1) / 2] = held;
+  }
+}
+
+// Sets of one size, in the order in which they begin: each takes the slot of the one that ended
+// first, or a new one. As many slots as live at once, which is the least.
+static void place_by_size(hsc_cpu_plan *plan, placed *items, int32_t count, placed **heap) {
+  qsort(items, (size_t)count, sizeof *items, by_size_and_time);
+  int32_t slots = 0;
+  for (int32_t i = 0; i < count; i++) {
+    if (i > 0 && items[i].bytes != items[i - 1].bytes)
+      slots = 0;
+    bool freed = slots > 0 && heap[0]->to < items[i].from;
+    place_at(plan, &items[i], freed ? heap[0]->offset : plan->temp_bytes);
+    if (freed) {
+      heap[0] = &items[i];
+      sink(heap, slots, 0);
+    } else {
+      heap[slots++] = &items[i];
+      rise(heap, slots - 1);
+    }
+  }
 }
 
 static hsc_status *place_temporaries(hsc_cpu_plan *plan) {
   placed *items = HSC_NEW_ARRAY(plan->arena, placed, plan->value_count + 1);
-  placed **busy = HSC_NEW_ARRAY(plan->arena, placed *, plan->value_count + 1);
+  placed **room = HSC_NEW_ARRAY(plan->arena, placed *, plan->value_count + 1);
   HSC_TRY(hsc_arena_status(plan->arena));
   int32_t count = 0;
   for (int32_t s = 0; s < plan->value_count; s++) {
@@ -247,40 +332,14 @@ static hsc_status *place_temporaries(hsc_cpu_plan *plan) {
     if (set->bytes == 0)
       continue;
     placed *item = &items[count++];
-    *item = (placed){.set = s, .from = INT32_MAX, .to = -1};
-    size_t padded;
-    if (!hsc_add_size((size_t)set->bytes, HSC_CPU_PLACE_ALIGNMENT - 1, &padded) ||
-        padded > (size_t)1 << 46)
-      return HSC_ERR(RESOURCE_EXHAUSTED, "a temporary array of %lld bytes does not fit in memory",
-                     (long long)set->bytes);
-    item->bytes = (int64_t)(padded / HSC_CPU_PLACE_ALIGNMENT * HSC_CPU_PLACE_ALIGNMENT);
-    for (int32_t v = set->first_value; v >= 0; v = plan->values[v].next_in_set) {
-      if (plan->values[v].def < item->from)
-        item->from = plan->values[v].def;
-      if (plan->values[v].last > item->to)
-        item->to = plan->values[v].last;
-    }
+    *item = (placed){.set = s};
+    HSC_TRY(placed_bytes(set->bytes, &item->bytes));
+    hsc__live_set_hull(plan, s, &item->from, &item->to);
   }
   qsort(items, (size_t)count, sizeof *items, by_size);
-  for (int32_t i = 0; i < count; i++) {
-    int32_t busy_count = 0;
-    for (int32_t j = 0; j < i; j++)
-      if (items[i].from <= items[j].to && items[j].from <= items[i].to &&
-          intervals_meet(plan, items[i].set, items[j].set))
-        busy[busy_count++] = &items[j];
-    qsort(busy, (size_t)busy_count, sizeof *busy, by_offset);
-    int64_t offset = 0;
-    for (int32_t j = 0; j < busy_count; j++) {
-      if (busy[j]->offset - offset >= items[i].bytes)
-        break;
-      if (busy[j]->offset + busy[j]->bytes > offset)
-        offset = busy[j]->offset + busy[j]->bytes;
-    }
-    items[i].offset = offset;
-    plan->sets[items[i].set].offset = offset;
-    if (offset + items[i].bytes > plan->temp_bytes)
-      plan->temp_bytes = offset + items[i].bytes;
-  }
+  int32_t compared = count < MOST_COMPARED ? count : MOST_COMPARED;
+  place_compared(plan, items, compared, room);
+  place_by_size(plan, items + compared, count - compared, room);
   return NULL;
 }
 
@@ -316,9 +375,9 @@ hsc_status *hsc_cpu_plan_assign(hsc_cpu_plan *plan) {
   plan->sets = HSC_NEW_ARRAY(plan->arena, hsc_cpu_set, plan->value_capacity + 1);
   HSC_TRY(hsc_arena_status(plan->arena));
   for (int32_t v = 0; v < plan->value_capacity; v++)
-    plan->sets[v] = (hsc_cpu_set){.first_value = -1, .base = -1};
+    plan->sets[v] = (hsc_cpu_set){.first_value = -1, .joined = -1, .base = -1};
   for (int32_t v = 0; v < plan->value_count; v++) {
-    plan->sets[v].first_value = v;
+    hsc__live_set_begin(plan, v);
     plan->sets[v].bytes = plan->values[v].bytes;
     if (plan->values[v].kind == HSC_CPU_VALUE_INPUT)
       plan->sets[v].base = HSC_CPU_BASE_FIRST_INPUT + plan->values[v].number;
@@ -339,7 +398,7 @@ hsc_cpu_slice hsc_cpu_plan_slice(const hsc_cpu_plan *plan, int32_t value) {
   if (v->kind == HSC_CPU_VALUE_INPUT)
     return (hsc_cpu_slice){
         .base = HSC_CPU_BASE_FIRST_INPUT + v->number, .value = value, .bytes = v->bytes};
-  const hsc_cpu_set *set = &plan->sets[v->set];
+  const hsc_cpu_set *set = &plan->sets[hsc__live_set_of(plan, value)];
   return (hsc_cpu_slice){
       .base = set->base, .value = value, .offset = set->offset, .bytes = v->bytes};
 }

@@ -61,7 +61,7 @@ int32_t hsc__cpu_plan_add_value(hsc_cpu_plan *plan,
   assert(plan->value_count < plan->value_capacity);
   int32_t number = plan->value_count++;
   plan->values[number] = (hsc_cpu_value){
-      .kind = kind, .bytes = bytes, .def = def, .last = def, .set = number, .next_in_set = -1};
+      .kind = kind, .bytes = bytes, .def = def, .last = def, .set = number, .below = {-1, -1}};
   return number;
 }
 

@@ -246,9 +246,7 @@ static hsc_status *read_shape(hsc_arena *arena, hsc_view bytes, int depth, hsc_s
     for (hsc_wire_field f; hsc_wire_next(&in, &f);)
       if (f.number == SHAPE_TUPLE && at < elements)
         HSC_TRY(read_shape(arena, f.bytes, depth + 1, &array[at++]));
-    shape.elements = array;
-    shape.element_count = (int32_t)elements;
-    *out_shape = shape;
+    *out_shape = hsc_shape_tuple_over((int)elements, array);
     return NULL;
   }
   if (rank > HSC_MAX_RANK)

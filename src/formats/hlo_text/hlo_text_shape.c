@@ -264,7 +264,6 @@ bool hsc__hlo_shape(hsc__hlo_parser *p, hsc_shape *out_shape) {
   hsc__hlo_leave(p);
   if (!ok)
     return false;
-  *out_shape = (hsc_shape){.type = HSC_TYPE_TUPLE, .element_count = (int32_t)count};
-  out_shape->elements = count ? hsc_arena_copy(p->arena, elements, sizeof *elements * count) : NULL;
+  *out_shape = hsc_shape_tuple(p->arena, (int)count, elements);
   return !count || out_shape->elements ? true : hsc__hlo_out_of_memory(p);
 }

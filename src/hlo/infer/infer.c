@@ -264,8 +264,7 @@ RULE(tuple) {
     for (int i = 0; i < instr->operand_count; i++)
       elements[i] = *hsc__operand_shape(instr, i);
   }
-  *out_shape = (hsc_shape){
-      .type = HSC_TYPE_TUPLE, .element_count = instr->operand_count, .elements = elements};
+  *out_shape = hsc_shape_tuple_over(instr->operand_count, elements);
   return NULL;
 }
 

@@ -134,7 +134,7 @@ static hsc_status *reduction_result(hsc_arena *arena,
   HSC_TRY(hsc_arena_status(arena));
   for (int i = 0; i < count; i++)
     elements[i] = hsc__shape_of_dims(accumulators[i].type, rank, dims);
-  *out_shape = (hsc_shape){.type = HSC_TYPE_TUPLE, .element_count = count, .elements = elements};
+  *out_shape = hsc_shape_tuple_over(count, elements);
   return NULL;
 }
 

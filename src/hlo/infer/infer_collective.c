@@ -105,7 +105,6 @@ RULE(all_to_all) {
           instr, "operands must have one shape: operand 0 is %s, operand %d is %s",
           hsc__shape_text(arena, &elements[0]), i, hsc__shape_text(arena, &elements[i]));
   }
-  *out_shape = (hsc_shape){
-      .type = HSC_TYPE_TUPLE, .element_count = instr->operand_count, .elements = elements};
+  *out_shape = hsc_shape_tuple_over(instr->operand_count, elements);
   return NULL;
 }

@@ -104,6 +104,6 @@ hsc_status *hsc__tuple_of_operands(hsc_arena *arena,
   HSC_TRY(hsc_arena_status(arena));
   for (int i = 0; i < count; i++)
     elements[i] = *hsc__operand_shape(instr, i);
-  *out_shape = (hsc_shape){.type = HSC_TYPE_TUPLE, .element_count = count, .elements = elements};
+  *out_shape = hsc_shape_tuple_over(count, elements);
   return NULL;
 }

@@ -238,6 +238,6 @@ RULE(topk) {
   dims[x->rank - 1] = k;
   elements[0] = hsc__shape_of_dims(x->type, x->rank, dims);
   elements[1] = hsc__shape_of_dims(HSC_TYPE_S32, x->rank, dims);
-  *out_shape = (hsc_shape){.type = HSC_TYPE_TUPLE, .element_count = 2, .elements = elements};
+  *out_shape = hsc_shape_tuple_over(2, elements);
   return NULL;
 }

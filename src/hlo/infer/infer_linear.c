@@ -166,7 +166,7 @@ static hsc_status *three_results(hsc_arena *arena, const hsc_instr *instr, hsc_s
   HSC_TRY(hsc_arena_status(arena));
   elements[0] = *hsc__operand_shape(instr, 0);
   elements[1] = elements[2] = *hsc__operand_shape(instr, 1);
-  *out_shape = (hsc_shape){.type = HSC_TYPE_TUPLE, .element_count = 3, .elements = elements};
+  *out_shape = hsc_shape_tuple_over(3, elements);
   return NULL;
 }
 

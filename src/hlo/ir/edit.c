@@ -108,6 +108,32 @@ hsc_status *hsc_instr_set_name(hsc_instr *instr, const char *name) {
   return NULL;
 }
 
+// Where an operand was last found: who replaces the thousands of operands of a tuple does so in
+// their order. It is only where to look first.
+static _Thread_local struct {
+  const hsc_instr *user;
+  int operand;
+} found_last;
+
+// Looks to both sides from there for `times` operands.
+static void replace_operands(hsc_instr *user,
+                             const hsc_instr *old,
+                             hsc_instr *replacement,
+                             int times) {
+  int count = user->operand_count;
+  int from = found_last.user == user && found_last.operand < count ? found_last.operand : 0;
+  for (int distance = 0; distance < count && times > 0; distance++)
+    for (int side = 0; side < (distance ? 2 : 1); side++) {
+      int place = side ? from - distance : from + distance;
+      if (place < 0 || place >= count || user->operands[place] != old)
+        continue;
+      user->operands[place] = replacement;
+      found_last.user = user;
+      found_last.operand = place;
+      times--;
+    }
+}
+
 hsc_status *hsc_instr_replace_uses(hsc_instr *instr, hsc_instr *replacement) {
   if (instr == replacement)
     return NULL;
@@ -139,9 +165,10 @@ hsc_status *hsc_instr_replace_uses(hsc_instr *instr, hsc_instr *replacement) {
     if (user == last)
       continue;
     last = user;
-    for (int operand = 0; operand < user->operand_count; operand++)
-      if (user->operands[operand] == instr)
-        user->operands[operand] = replacement;
+    int times = 1;
+    while (i + times < instr->user_count && instr->users[i + times] == user)
+      times++;
+    replace_operands(user, instr, replacement, times);
   }
   instr->user_count = kept;
   if (instr->parent->root == instr)

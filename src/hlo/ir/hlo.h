@@ -99,6 +99,7 @@ typedef struct hsc_shape {
   hsc_type type;
   int32_t rank;                      // arrays: number of dimensions; else 0
   int32_t element_count;             // tuples: number of elements; else 0
+  bool flat;                         // tuples: no element is a tuple; false also when not known
   const int64_t *dims;               // [rank], each >= 0; for a dynamic dimension the bound
   const bool *dynamic;               // [rank], NULL = all static
   const struct hsc_shape *elements;  // [element_count]
@@ -108,6 +109,8 @@ typedef struct hsc_shape {
 // copies dims; default layout
 hsc_shape hsc_shape_array(hsc_arena *arena, hsc_type type, int rank, const int64_t *dims);
 hsc_shape hsc_shape_scalar(hsc_type type);
+// The same without a copy: the array must live as long as the shape.
+hsc_shape hsc_shape_tuple_over(int count, const hsc_shape *elements);
 // copies the array of elements
 hsc_shape hsc_shape_tuple(hsc_arena *arena, int count, const hsc_shape *elements);
 hsc_shape hsc_shape_token(void);

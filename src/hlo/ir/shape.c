@@ -12,14 +12,18 @@ hsc_shape hsc_shape_scalar(hsc_type type) {
   return (hsc_shape){.type = type};
 }
 
-hsc_shape hsc_shape_tuple(hsc_arena *arena, int count, const hsc_shape *elements) {
-  hsc_shape shape = {.type = HSC_TYPE_TUPLE, .element_count = count};
-  if (count > 0) {
-    shape.elements = hsc_arena_copy(arena, elements, (size_t)count * sizeof *elements);
-    if (!shape.elements)
-      shape.element_count = 0;
-  }
+hsc_shape hsc_shape_tuple_over(int count, const hsc_shape *elements) {
+  hsc_shape shape = {
+      .type = HSC_TYPE_TUPLE, .element_count = count, .flat = true, .elements = elements};
+  for (int i = 0; i < count && shape.flat; i++)
+    shape.flat = elements[i].type != HSC_TYPE_TUPLE;
   return shape;
+}
+
+hsc_shape hsc_shape_tuple(hsc_arena *arena, int count, const hsc_shape *elements) {
+  const hsc_shape *copy =
+      count > 0 ? hsc_arena_copy(arena, elements, (size_t)count * sizeof *elements) : NULL;
+  return hsc_shape_tuple_over(copy ? count : 0, copy);
 }
 
 hsc_shape hsc_shape_token(void) {
@@ -29,6 +33,7 @@ hsc_shape hsc_shape_token(void) {
 hsc_shape hsc_shape_with_type(hsc_shape shape, hsc_type type) {
   shape.type = type;
   shape.element_count = 0;  // of a tuple nothing is left
+  shape.flat = false;
   shape.elements = NULL;
   return shape;
 }
@@ -238,6 +243,8 @@ void hsc_shape_print(const hsc_shape *shape, bool with_layout, hsc_bytes *out) {
 int hsc_shape_leaf_count(const hsc_shape *shape) {
   if (shape->type != HSC_TYPE_TUPLE)
     return 1;
+  if (shape->flat)
+    return shape->element_count;
   int count = 0;
   for (int i = 0; i < shape->element_count; i++)
     count += hsc_shape_leaf_count(&shape->elements[i]);
@@ -248,6 +255,12 @@ int hsc_shape_leaf_count(const hsc_shape *shape) {
 static const hsc_shape *find_leaf(const hsc_shape *shape, int *leaf) {
   if (shape->type != HSC_TYPE_TUPLE)
     return (*leaf)-- == 0 ? shape : NULL;
+  if (shape->flat) {
+    if (*leaf < shape->element_count)
+      return &shape->elements[*leaf];
+    *leaf -= shape->element_count;
+    return NULL;
+  }
   for (int i = 0; i < shape->element_count; i++) {
     const hsc_shape *found = find_leaf(&shape->elements[i], leaf);
     if (found)

@@ -33,6 +33,10 @@ typedef struct table {
   int32_t **leaves;     // [instr->index][leaf] number of the value
   const int32_t *root;  // leaves of the computation's root as it was
   bool root_done;       // the root has its copies: two loops may share a body
+  // [value_count] of the list that is being looked at: the first leaf that has the value; whether a
+  // leaf that has it stays as it is
+  int32_t *first;
+  bool *stays;
 } table;
 
 static int32_t add_value(table *t, value v) {
@@ -108,16 +112,22 @@ static hsc_status *make_table(hsc_computation *computation, hsc_arena *arena, ta
     if (instr->op != HSC_OP_PARAMETER)
       HSC_TRY(add_instr(t, instr, &parameter_leaf));
   t->root = t->leaves[computation->root->index];
-  for (int32_t l = 0; l < hsc_shape_leaf_count(&computation->root->shape); l++)
+  int32_t leaves = hsc_shape_leaf_count(&computation->root->shape);
+  for (int32_t l = 0; l < leaves; l++)
     t->values[t->root[l]].last = place;
-  return NULL;
+  t->first = HSC_NEW_ARRAY(arena, int32_t, t->value_count + 1);
+  t->stays = HSC_NEW_ARRAY(arena, bool, t->value_count + 1);
+  return hsc_arena_status(arena);
 }
 
-static bool seen_before(const int32_t *leaves, int32_t l) {
-  for (int32_t i = 0; i < l; i++)
-    if (leaves[i] == leaves[l])
-      return true;
-  return false;
+// Notes in t->first, for each value of the list, the first leaf that has it.
+static void find_first(const table *t, const int32_t *leaves, int32_t count) {
+  for (int32_t l = count - 1; l >= 0; l--)
+    t->first[leaves[l]] = l;
+}
+
+static bool seen_before(const table *t, const int32_t *leaves, int32_t l) {
+  return t->first[leaves[l]] != l;
 }
 
 // Whether the instruction can write its result over an array that it reads for the last time.
@@ -211,6 +221,7 @@ typedef struct inserter {
   const hsc_module *module;
   table *tables;  // [computation_count] by computation->index
   bool *has_table;
+  int32_t *aliased;  // [leaves of all parameters of the entry] leaf of the result, -1 = none
 } inserter;
 
 static hsc_status *table_of(inserter *in, hsc_computation *computation, table **out) {
@@ -224,26 +235,37 @@ static hsc_status *table_of(inserter *in, hsc_computation *computation, table **
 static int32_t leaf_of_path(const hsc_shape *shape, hsc_dims path) {
   int32_t leaf = 0;
   for (int i = 0; i < path.count; i++) {
-    for (int64_t e = 0; e < path.v[i]; e++)
+    if (shape->flat)
+      leaf += (int32_t)path.v[i];
+    for (int64_t e = 0; e < path.v[i] && !shape->flat; e++)
       leaf += hsc_shape_leaf_count(&shape->elements[e]);
     shape = &shape->elements[path.v[i]];
   }
   return leaf;
 }
 
-// The leaf of the program's result that has the argument's memory, -1 = none.
-static int32_t aliased_output(const hsc_module *module, int32_t parameter_leaf) {
-  for (int a = 0; a < module->alias_count; a++) {
-    const hsc_alias *alias = &module->aliases[a];
-    int32_t first = 0;
-    for (int64_t p = 0; p < alias->parameter; p++)
-      first += hsc_shape_leaf_count(&module->entry->parameters[p]->shape);
-    if (first + leaf_of_path(&module->entry->parameters[alias->parameter]->shape,
-                             alias->parameter_index) ==
-        parameter_leaf)
-      return leaf_of_path(&module->entry->root->shape, alias->output_index);
+// The leaf of the program's result that has each argument's memory.
+static hsc_status *find_aliases(inserter *in) {
+  const hsc_computation *entry = in->module->entry;
+  int32_t *first = HSC_NEW_ARRAY(in->cx->scratch, int32_t, entry->parameter_count + 1);
+  HSC_TRY(hsc_arena_status(in->cx->scratch));
+  for (int p = 0; p < entry->parameter_count; p++)
+    first[p + 1] = first[p] + hsc_shape_leaf_count(&entry->parameters[p]->shape);
+  in->aliased = HSC_NEW_ARRAY(in->cx->scratch, int32_t, first[entry->parameter_count] + 1);
+  HSC_TRY(hsc_arena_status(in->cx->scratch));
+  for (int32_t l = 0; l < first[entry->parameter_count]; l++)
+    in->aliased[l] = -1;
+  for (int a = in->module->alias_count - 1; a >= 0; a--) {
+    const hsc_alias *alias = &in->module->aliases[a];
+    const hsc_shape *parameter = &entry->parameters[alias->parameter]->shape;
+    in->aliased[first[alias->parameter] + leaf_of_path(parameter, alias->parameter_index)] =
+        leaf_of_path(&entry->root->shape, alias->output_index);
   }
-  return -1;
+  return NULL;
+}
+
+static int32_t aliased_output(const inserter *in, int32_t parameter_leaf) {
+  return in->aliased[parameter_leaf];
 }
 
 // A value that must be left as it is, whoever reads it: a constant, or an argument that the program
@@ -252,7 +274,7 @@ static bool must_stay(const inserter *in, const table *t, const value *v) {
   if (v->kind == CONSTANT)
     return true;
   return v->kind == PARAMETER && t->computation == in->module->entry &&
-         aliased_output(in->module, v->parameter_leaf) < 0;
+         aliased_output(in, v->parameter_leaf) < 0;
 }
 
 static bool is_invariant(const table *body, int32_t l) {
@@ -268,13 +290,17 @@ static hsc_status *copy_initial_state(inserter *in, const table *t, hsc_instr *l
   const int32_t *init = t->leaves[loop->operands[0]->index];
   bool *wanted = HSC_NEW_ARRAY(in->cx->scratch, bool, count + 1);
   HSC_TRY(hsc_arena_status(in->cx->scratch));
+  find_first(t, init, count);
+  for (int32_t l = 0; l < count; l++)
+    t->stays[init[l]] = false;
+  for (int32_t l = 0; l < count; l++)
+    t->stays[init[l]] |= is_invariant(body, l);
   for (int32_t l = 0; l < count; l++) {
     if (is_invariant(body, l))
       continue;
     const value *v = &t->values[init[l]];
-    wanted[l] = must_stay(in, t, v) || v->last > loop->index;
-    for (int32_t other = 0; other < count && !wanted[l]; other++)
-      wanted[l] = other != l && init[other] == init[l] && (other < l || is_invariant(body, other));
+    wanted[l] = must_stay(in, t, v) || v->last > loop->index || t->stays[init[l]] ||
+                seen_before(t, init, l);
   }
   return copy_operand(in->cx, loop, 0, wanted);
 }
@@ -292,12 +318,13 @@ static hsc_status *copy_next_state(inserter *in, hsc_instr *loop) {
   const int32_t *state = body->leaves[computation->parameters[0]->index];
   bool *wanted = HSC_NEW_ARRAY(in->cx->scratch, bool, count + 1);
   HSC_TRY(hsc_arena_status(in->cx->scratch));
+  find_first(body, root, count);
   for (int32_t l = 0; l < count; l++) {
     const value *next = &body->values[root[l]];
     const value *old = &body->values[state[l]];
     if (is_invariant(body, l))
       continue;
-    wanted[l] = next->kind != COMPUTED || seen_before(root, l) || old->last > next->def ||
+    wanted[l] = next->kind != COMPUTED || seen_before(body, root, l) || old->last > next->def ||
                 (old->last == next->def && !may_work_in_place(next->instr));
   }
   return copy_root(in->cx, computation, wanted);
@@ -315,9 +342,10 @@ static hsc_status *copy_branch_results(inserter *in, const table *t, hsc_instr *
     branch->root_done = true;
     bool *wanted = HSC_NEW_ARRAY(in->cx->scratch, bool, count + 1);
     HSC_TRY(hsc_arena_status(in->cx->scratch));
+    find_first(branch, root, count);
     for (int32_t l = 0; l < count; l++) {
       const value *v = &branch->values[root[l]];
-      wanted[l] = v->kind == CONSTANT || seen_before(root, l);
+      wanted[l] = v->kind == CONSTANT || seen_before(branch, root, l);
       if (v->kind != PARAMETER || wanted[l])
         continue;
       const value *outside =
@@ -335,10 +363,11 @@ static hsc_status *copy_results(inserter *in, const table *t) {
   const int32_t *root = t->root;
   bool *wanted = HSC_NEW_ARRAY(in->cx->scratch, bool, count + 1);
   HSC_TRY(hsc_arena_status(in->cx->scratch));
+  find_first(t, root, count);
   for (int32_t l = 0; l < count; l++) {
     const value *v = &t->values[root[l]];
-    wanted[l] = v->kind == PARAMETER ? aliased_output(in->module, v->parameter_leaf) != l
-                                     : v->kind == CONSTANT || seen_before(root, l);
+    wanted[l] = v->kind == PARAMETER ? aliased_output(in, v->parameter_leaf) != l
+                                     : v->kind == CONSTANT || seen_before(t, root, l);
   }
   return copy_root(in->cx, entry, wanted);
 }
@@ -355,6 +384,7 @@ hsc_status *hsc__pass_copy_insertion(hsc_module *module, hsc_pass_context *cx) {
     embedded[c] = hsc__computation_is_embedded(module->computations[c]);
     module->computations[c]->index = c;
   }
+  HSC_TRY(find_aliases(&in));
   // All tables are made of the module as it was: a computation's root may change before what calls
   // it is looked at.
   for (int c = 0; c < module->computation_count; c++) {
