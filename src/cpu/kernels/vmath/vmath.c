@@ -7,6 +7,9 @@
 #include "cpu/kernels/vmath/vmath.h"
 
 #include <math.h>
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
 
 #include "hlo/ir/hlo.h"
 
@@ -36,6 +39,21 @@ static inline vf sign_of(vf x, vf magnitude) {
 static inline vf clamp(vf x, float low, float high) {
   x = pick(x > low, x, all(low));  // also for NaN
   return pick(x < high, x, all(high));
+}
+// Whether a lane of a mask is set: one instruction, where a loop over lanes is fifty.
+static inline bool any_of(vi mask) {
+#if defined(__AVX512DQ__) && HSC_ISA_BYTES == 64
+  return _mm512_movepi32_mask((__m512i)mask) != 0;
+#elif defined(__AVX2__) && HSC_ISA_BYTES == 32
+  return _mm256_movemask_ps((__m256)mask) != 0;
+#elif defined(__SSE2__) && HSC_ISA_BYTES == 16
+  return _mm_movemask_ps((__m128)mask) != 0;
+#else
+  int32_t any = 0;
+  for (int i = 0; i < F32_LANES; i++)
+    any |= mask[i];
+  return any != 0;
+#endif
 }
 // Nearest whole number, for |x| < 2^22.
 static inline vf nearest(vf x) {
@@ -230,10 +248,7 @@ static inline vf trig_f32(vf x, int which) {
   }
   if (which != TRIG_COS)
     result = pick(x == 0, x, result);
-  bool any = false;
-  for (int i = 0; i < F32_LANES; i++)
-    any = any || big[i];
-  if (any)
+  if (any_of(big))
     for (int i = 0; i < F32_LANES; i++)
       if (big[i])
         result[i] = (float)(which == TRIG_SIN   ? sin((double)x[i])
