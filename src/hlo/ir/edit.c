@@ -110,6 +110,7 @@ hsc_status *hsc_instr_set_name(hsc_instr *instr, const char *name) {
 
 // Where an operand was last found: who replaces the thousands of operands of a tuple does so in
 // their order. It is only where to look first.
+enum { FEW_OPERANDS = 32 };  // whose are found soon enough
 static _Thread_local struct {
   const hsc_instr *user;
   int operand;
@@ -128,9 +129,11 @@ static void replace_operands(hsc_instr *user,
       if (place < 0 || place >= count || user->operands[place] != old)
         continue;
       user->operands[place] = replacement;
+      times--;
+      if (count <= FEW_OPERANDS)
+        continue;
       found_last.user = user;
       found_last.operand = place;
-      times--;
     }
 }
 

@@ -34,6 +34,7 @@ hsc_status *hsc__memory_order_make(hsc_computation *computation,
   int32_t capacity = 2 * m->count + 16;
   int32_t used = 0;
   m->roots = HSC_NEW_ARRAY(arena, int32_t, capacity);
+  int32_t *listed_for = HSC_NEW_ARRAY(arena, int32_t, m->count + 1);
   HSC_TRY(hsc_arena_status(arena));
   for (hsc_instr *instr = computation->first; instr; instr = instr->next) {
     int32_t i = number++;
@@ -64,8 +65,13 @@ hsc_status *hsc__memory_order_make(hsc_computation *computation,
     } else {
       for (int o = 0; o < (element ? 1 : instr->operand_count); o++) {
         int32_t from = element ? inner->index : instr->operands[o]->index;
-        for (int32_t r = m->first_root[from]; r < m->first_root[from + 1]; r++)
+        for (int32_t r = m->first_root[from]; r < m->first_root[from + 1]; r++) {
+          // Each once: the states of loops one after the other would grow without end.
+          if (listed_for[m->roots[r]] == i + 1)
+            continue;
+          listed_for[m->roots[r]] = i + 1;
           m->roots[used++] = m->roots[r];
+        }
       }
     }
     m->first_root[i + 1] = used;
