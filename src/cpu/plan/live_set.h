@@ -3,8 +3,8 @@
 //
 // A tree a set, in the arrays of plan.h: nodes are values, in the order of their definitions, with
 // heap order by a hash of their numbers (a treap: its shape does not depend on the order of
-// insertion). Each node knows the last use in its subtree. A set that was joined to another is found
-// through it.
+// insertion). Each node knows the last use in its subtree. A set that was joined to another is
+// found through it.
 #pragma once
 
 #include "cpu/plan/plan_internal.h"
