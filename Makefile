@@ -48,8 +48,8 @@ test-full: build-tests ## everything: JAX, PyTorch/XLA, xprof and the real compi
 	@scripts/bootstrap --clients || echo "bootstrap: without it"
 	@python3 tools/test_full.py $(BUILD) $(FULL_OPTIONS)
 
-test-jax: build-tests ## JAX's own tests, all ids of tests/jax_ids (hours): make test-jax JAX=checkout FILES="lax_test fft_test"
-	@python3 tools/jax_ids.py --build $(BUILD) $(if $(JAX),--checkout $(JAX)) $(FILES)
+test-jax: build-tests ## JAX's own tests, all ids of tests/jax_ids (hours): make test-jax JAX=checkout FILES="lax_test fft_test"; VERSION=0.12: the newer JAX
+	@python3 tools/jax_ids.py --build $(BUILD) $(if $(VERSION),--jax $(VERSION)) $(if $(JAX),--checkout $(JAX)) $(FILES)
 
 test-reduce: build-tests ## how small 200 seeded failures get, and in which time (an hour): make test-reduce CASES=20
 	@python3 tests/faults/measure.py $(BUILD) --cases $(or $(CASES),200)

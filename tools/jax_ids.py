@@ -12,10 +12,13 @@ as a sample.
     tools/jax_ids.py --check                                    nothing has left the lists since the
                                                                 commits before
 
+    tools/jax_ids.py --jax 0.12 ...                             the same for the newer JAX
+
 tests/jax_ids/<file>.txt holds the ids that pass on XLA:CPU, without the file's name; they may only
-grow. tests/jax_ids/known.tsv holds those of them that do not pass here, each with its reason: such
-a one that passes is told, too. The tests themselves are JAX's, of tag jax-v0.10.2: --checkout or
-$HLOSCOPE_JAX_CHECKOUT names a folder with them; else they are fetched once into the cache. Where
+grow. tests/jax_ids/0.12 has those of the newer JAX. tests/jax_ids/known.tsv holds those of them that do not pass here, each with its reason: such
+a one that passes is told, too. The tests themselves are JAX's, of the tag that RELEASES names: --checkout or
+$HLOSCOPE_JAX_CHECKOUT (of the newer $HLOSCOPE_JAX_0_12_CHECKOUT) names a folder with them; else
+they are fetched once into the cache. Where
 they cannot be had this says so and ends with 0. Last line: `N passed, N failed`.
 """
 
@@ -25,6 +28,7 @@ import random
 import subprocess
 import sys
 import time
+from typing import NamedTuple
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 import environments  # noqa: E402
@@ -33,7 +37,33 @@ import jax_tests  # noqa: E402
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 LISTS = ROOT / "tests" / "jax_ids"
 KNOWN = LISTS / "known.tsv"
-TAG, COMMIT = "jax-v0.10.2", "990e6a0b84138346e6a38785412f36356e0e5dc3"
+
+
+class Release(NamedTuple):
+    tag: str  # of JAX's repository: which tests
+    commit: str
+    lists: pathlib.Path
+    environments: tuple[str, ...]  # which JAX they run with (tests/environments)
+    variable: str  # names a checkout
+
+
+RELEASES = {
+    "0.10": Release(
+        "jax-v0.10.2",
+        "990e6a0b84138346e6a38785412f36356e0e5dc3",
+        LISTS,
+        ("3.11",),
+        "HLOSCOPE_JAX_CHECKOUT",
+    ),
+    # JAX 0.12.0; its own tag could not be had when the lists were made
+    "0.12": Release(
+        "jax-v0.11.0",
+        "a1521744c6dc074443fe549f19f48d7197abf759",
+        LISTS / "0.12",
+        ("3.13", "3.12"),
+        "HLOSCOPE_JAX_0_12_CHECKOUT",
+    ),
+}
 SOURCE = "https://github.com/jax-ml/jax"
 # A file of a sample may go on after the sample's time, which says when the last one starts: what
 # that cut off would count as failed.
@@ -41,8 +71,8 @@ SAMPLE_LIMIT_S = 900
 PER_FILE = 25  # ids of one file in a sample, so that starting Python is not most of the time
 
 
-def listed(name):
-    path = LISTS / f"{name}.txt"
+def listed(name, folder):
+    path = folder / f"{name}.txt"
     return (
         [f"tests/{name}.py::{line}" for line in path.read_text().splitlines() if line]
         if path.exists()
@@ -64,22 +94,32 @@ def known():
     return dict(rows)
 
 
-def names():
-    return sorted(path.stem for path in LISTS.glob("*.txt"))
+def names(folder):
+    return sorted(path.stem for path in folder.glob("*.txt"))
 
 
-def checkout(named):
+def checkout(named, release):
     """(folder or None, why not)"""
     import os
 
-    named = named or os.environ.get("HLOSCOPE_JAX_CHECKOUT")
+    named = named or os.environ.get(release.variable)
     if named:
         folder = pathlib.Path(named).resolve()
         return (folder, None) if (folder / "tests").is_dir() else (None, f"{folder} has no tests/")
-    folder = environments.cache_folder().parent / TAG
+    folder = environments.cache_folder().parent / release.tag
     if not (folder / "tests").is_dir():
         folder.parent.mkdir(parents=True, exist_ok=True)
-        command = ["git", "clone", "--quiet", "--depth", "1", "--branch", TAG, SOURCE, str(folder)]
+        command = [
+            "git",
+            "clone",
+            "--quiet",
+            "--depth",
+            "1",
+            "--branch",
+            release.tag,
+            SOURCE,
+            str(folder),
+        ]
         try:
             made = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
         except (OSError, subprocess.TimeoutExpired) as error:
@@ -98,8 +138,8 @@ def checkout(named):
             text=True,
             check=False,
         ).stdout.strip()
-        if head != COMMIT:
-            return None, f"{TAG} is commit {head}, not {COMMIT}"
+        if head != release.commit:
+            return None, f"{release.tag} is commit {head}, not {release.commit}"
     return folder, None
 
 
@@ -139,14 +179,14 @@ def run_sample(options):
         )
     draw = random.Random(str(seed))
     print(f"seed {seed}")
-    files = names()
+    files = names(options.release.lists)
     draw.shuffle(files)
     end = time.monotonic() + options.seconds
     totals = [0, 0]
     for name in files:
         if time.monotonic() > end:
             break
-        ids = [i for i in listed(name) if i not in known()]
+        ids = [i for i in listed(name, options.release.lists) if i not in known()]
         ids = sorted(draw.sample(ids, min(PER_FILE, len(ids))))
         if ids:
             add(totals, name, ids, run_ids(options, name, ids))
@@ -160,7 +200,7 @@ def add(totals, name, ids, outcome):
     totals[1] += len(bad)
 
 
-def record(folder, wanted):
+def record(folder, wanted, lists):
     """Adds what passed here, and what failed here and passed on XLA:CPU, to the lists."""
     for path in sorted((folder / "hloscope").glob("*.tsv")):
         if wanted and path.stem not in wanted:
@@ -170,10 +210,10 @@ def record(folder, wanted):
         good = {
             case for cases in (here, there) for case, row in cases.items() if row[0] == "passed"
         }
-        good |= set(listed(path.stem))
+        good |= set(listed(path.stem, lists))
         short = sorted(case.split("::", 1)[1] for case in good)
         if short:
-            (LISTS / f"{path.stem}.txt").write_text("\n".join(short) + "\n")
+            (lists / f"{path.stem}.txt").write_text("\n".join(short) + "\n")
         missing = [
             c
             for c in sorted(good)
@@ -219,12 +259,13 @@ def check():
             lost += [
                 f"{name}: {case} ({commit} has it)" for case in old if case and case not in new
             ]
-    every = {case for name in names() for case in listed(name)}
-    lost += [f"{KNOWN.name}: {case} is in no list" for case in known() if case not in every]
+    folders = [release.lists for release in RELEASES.values()]
+    every = [case for folder in folders for name in names(folder) for case in listed(name, folder)]
+    lost += [f"{KNOWN.name}: {case} is in no list" for case in known() if case not in set(every)]
     print("1..1")
     print(
         f"{'not ok' if lost else 'ok'} 1 - the lists of JAX's tests only grow: {len(every)} ids in"
-        f" {len(names())} files, {len(known())} known not to pass"
+        f" {sum(len(names(folder)) for folder in folders)} files, {len(known())} known not to pass"
     )
     for text in lost[:50]:
         print(f"# {text}")
@@ -234,10 +275,11 @@ def check():
 def parse():
     parser = argparse.ArgumentParser(description=__doc__.partition("\n\n")[0])
     parser.add_argument("files", nargs="*", metavar="FILE")
+    parser.add_argument("--jax", choices=RELEASES, default="0.10", help="which JAX")
     parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build")
     parser.add_argument("--checkout", help="a folder with JAX's tests/ and conftest.py")
     parser.add_argument(
-        "--python", help="a Python with JAX 0.10.2 and pytest (default: tools/environments.py)"
+        "--python", help="a Python with that JAX and pytest (default: tools/environments.py)"
     )
     parser.add_argument("--sample", action="store_true")
     parser.add_argument("--seconds", type=float, default=240)
@@ -252,12 +294,16 @@ def main():
     options = parse()
     if options.check:
         return check()
+    options.release = RELEASES[options.jax]
     if options.record:
-        record(options.record, options.files)
+        record(options.record, options.files, options.release.lists)
         return 0
-    options.checkout, why = checkout(options.checkout)
+    options.checkout, why = checkout(options.checkout, options.release)
     if options.checkout and not options.python:
-        options.python, why = environments.environment("3.11")
+        for label in options.release.environments:
+            options.python, why = environments.environment(label)
+            if options.python:
+                break
     if why:
         print(f"NOT TESTED: JAX's own tests: {why}")
         print("0 passed, 0 failed")
@@ -271,8 +317,10 @@ def main():
         options.limit = SAMPLE_LIMIT_S
         totals = run_sample(options)
     else:
-        for name in options.files or names():
-            add(totals, name, listed(name), run_ids(options, name, listed(name)))
+        lists = options.release.lists
+        for name in options.files or names(lists):
+            ids = listed(name, lists)
+            add(totals, name, ids, run_ids(options, name, ids))
     print(f"{totals[0]} passed, {totals[1]} failed")
     return 1 if totals[1] else 0
 

@@ -148,6 +148,11 @@ def main():
             [*tests, *JAX_TESTS],
             {"HLOSCOPE_JAX_PYTHON": with_newer},
         )
+        newer_sample = [sys.executable, str(ROOT / "tools" / "jax_ids.py"), "--jax", "0.12"]
+        total.run(
+            "JAX's own tests, a sample with the newer one",
+            [*newer_sample, "--build", options.build, "--sample", "--seconds", "15"],
+        )
     elif newer:
         total.missing.append("a newer JAX: " + "; ".join(found[label]["reason"] for label in newer))
     for text in total.missing:

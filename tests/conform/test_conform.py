@@ -128,11 +128,24 @@ report(
     len(answer["checks"]) > 10 and answer["totals"]["crash"] > 1,
     answer["totals"],
 )
+# what is written of a check ends at 16 KB
+crashed = [
+    c for c in answer["checks"] if c["outcome"] == "crash" and c["id"] != "execute/many-arguments"
+]
+report(
+    "a crash comes with the calls up to the one that crashed",
+    all("CALL(" in c["repro"].strip().splitlines()[-4] for c in crashed)
+    and all("PJRT_LoadedExecutable_Execute, " in c["repro"] for c in crashed),
+    crashed[:1],
+)
 code, answer = conform(
     str(mutant), "--only", "buffer/ready", "--timeout", "1", fault="PJRT_Buffer_ReadyEvent:late"
 )
 report(
-    "a check that does not come back hangs", outcomes(answer) == {"buffer/ready": "hang"}, answer
+    "a check that does not come back hangs, and its calls are told",
+    outcomes(answer) == {"buffer/ready": "hang"}
+    and "PJRT_Buffer_ReadyEvent, " in answer["checks"][0]["repro"],
+    answer,
 )
 code, answer = conform(
     str(mutant), "--stop-after", "2", fault="PJRT_Client_BufferFromHostBuffer:error"
@@ -167,7 +180,10 @@ with tempfile.TemporaryDirectory(prefix="hsc-conform-") as folder:
         )
         if done.returncode:
             bad.append(program.name + ": " + done.stderr[:600])
-        if len(program.read_text(encoding="utf-8").splitlines()) > 100:
+    # a check of many arrays has a line and more for each
+    for program in programs:
+        lines = program.read_text(encoding="utf-8").count("\n")
+        if lines > 60 and not program.name.startswith("execute-"):
             long.append(program.name)
     report(
         "failures come with C programs that compile",

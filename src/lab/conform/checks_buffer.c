@@ -264,6 +264,9 @@ void hsc__conform_buffer_host_layout(hsc_conform *c, int number) {
       .tiled = {.struct_size = PJRT_Buffer_MemoryLayout_Tiled_STRUCT_SIZE,
                 .minor_to_major = orders[number],
                 .minor_to_major_size = 3}};
+  hsc__conform_layout_step(c, &layout);
+  hsc__conform_step(c, "static int out[24];");
+  hsc__conform_name(c, out, "out");
   PJRT_Buffer_ToHostBuffer_Args args =
       ARGS_OF(PJRT_Buffer_ToHostBuffer, .src = buffer, .host_layout = &layout, .dst = out,
               .dst_size = sizeof out);

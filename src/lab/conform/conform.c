@@ -85,7 +85,8 @@ typedef struct session {
   const hsc_conform_options *options;
   hsc_conform_report *report;
   hsc_arena *arena;
-  size_t next;  // the first check that has no result
+  size_t next;      // the first check that has no result
+  hsc_bytes steps;  // of that check, the calls so far
 } session;
 
 // Everything has its result, or enough is wrong.
@@ -103,12 +104,18 @@ static void conclude(
   result->repro = repro;
   s->report->totals[outcome]++;
   s->next = at + 1;
+  hsc_bytes_reset(&s->steps);
   if (s->options->progress)
     s->options->progress(s->options->user, s->next, s->report->count, result);
 }
 
 static void take_line(session *s, json_t *line) {
   json_t *at = json_object_get(line, "check");
+  const char *steps = json_string_value(json_object_get(line, "steps"));
+  if (steps) {
+    hsc_bytes_append_text(&s->steps, steps);
+    return;
+  }
   if (!at) {
     s->report->platform = text_of(line, "platform", s->arena);
     s->report->api_version = text_of(line, "version", s->arena);
@@ -119,6 +126,19 @@ static void take_line(session *s, json_t *line) {
     if (outcome && !strcmp(outcome, hsc_conform_outcome_text((hsc_conform_outcome)o)))
       conclude(s, (size_t)json_integer_value(at), (hsc_conform_outcome)o,
                text_of(line, "seen", s->arena), text_of(line, "repro", s->arena));
+}
+
+// The reproducer of a check whose process is gone: its last call is the one that did it.
+static const char *last_calls(session *s, hsc_conform_outcome outcome, const char *seen) {
+  const hsc_conform_result *result = &s->report->results[s->next];
+  hsc_conform gone = {.outcome = outcome, .steps = s->steps, .call_count = s->steps.size > 0};
+  hsc_bytes text = {0};
+  hsc_bytes_append_text(&gone.seen, seen);
+  hsc__conform_repro(&gone, result->id, result->rule, &text);
+  const char *kept = hsc_arena_strndup(s->arena, hsc_bytes_text(&text), text.size);
+  hsc_bytes_deinit(&gone.seen);
+  hsc_bytes_deinit(&text);
+  return kept ? kept : "";
 }
 
 // Why the child is gone, for the check that it was at.
@@ -132,7 +152,8 @@ static void conclude_death(session *s, hsc_child *child, bool timed_out) {
                        !timed_out && how.signal == 0 ? "the process ended by itself" : "");
   if (!timed_out && how.signal)
     seen = hsc_arena_printf(s->arena, "signal %d (%s)", how.signal, strsignal(how.signal));
-  conclude(s, s->next, timed_out ? HSC_CONFORM_HANG : HSC_CONFORM_CRASH, seen, "");
+  hsc_conform_outcome outcome = timed_out ? HSC_CONFORM_HANG : HSC_CONFORM_CRASH;
+  conclude(s, s->next, outcome, seen, last_calls(s, outcome, seen));
 }
 
 // One child, from the first check without a result until it has done them all or dies.
@@ -198,8 +219,11 @@ hsc_status *hsc_conform_run(const hsc_conform_options *options,
     hsc_free(directory);
   }
   session s = {.options = &own, .report = out_report, .arena = arena};
-  while (!is_over(&s))
-    HSC_TRY(run_child(&s));
+  hsc_status *status = NULL;
+  while (!status && !is_over(&s))
+    status = run_child(&s);
+  hsc_bytes_deinit(&s.steps);
+  HSC_TRY(status);
   out_report->count = s.next;  // what was not checked is not in the report
   return hsc_arena_status(arena);
 }

@@ -127,6 +127,17 @@ static void put_input(hsc_conform *c,
   }
 }
 
+// What goes in; of what comes out, the memory that the caller names for it.
+static bool is_given(const hsc_conform *c, const void *args, const conform_field *f) {
+  const void *pointer;
+  if (!f->out)
+    return true;
+  if (!f->pointer)
+    return hsc__conform_value(args, f) != 0;
+  memcpy(&pointer, (const char *)args + f->offset, sizeof pointer);
+  return pointer && known(c, pointer);
+}
+
 static void write_call(hsc_conform *c, hsc_pjrt_function function, void *args) {
   enum { ROOM = 40 };
   conform_field fields[ROOM];
@@ -135,13 +146,12 @@ static void write_call(hsc_conform *c, hsc_pjrt_function function, void *args) {
   hsc_bytes line = {0};
   size_t struct_size;
   memcpy(&struct_size, args, sizeof struct_size);
-  hsc_bytes_printf(&line, "%s_Args a%d = {.struct_size = %zu", name, c->call_count, struct_size);
+  hsc_bytes_printf(&line, "CALL(a%d, %s, .struct_size = %zu", c->call_count, name, struct_size);
   for (size_t i = 0; i < count; i++)
-    if (!fields[i].out && fields[i].offset + fields[i].bytes <= struct_size)
+    if (fields[i].offset + fields[i].bytes <= struct_size && is_given(c, args, &fields[i]))
       put_input(c, args, fields, count, &fields[i], &line);
-  hsc_bytes_append_text(&line, "};");
+  hsc_bytes_append_text(&line, ");");
   hsc__conform_step(c, "%s", hsc_bytes_text(&line));
-  hsc__conform_step(c, "say(\"%s\", api->%s(&a%d));", name, name, c->call_count);
   hsc_bytes_deinit(&line);
 }
 
@@ -189,6 +199,7 @@ PJRT_Error *hsc__conform_call(hsc_conform *c,
   PJRT_Error *(*call)(void *);
   memcpy(&call, (const char *)c->api + info->offset, sizeof call);
   write_call(c, function, args);
+  hsc__conform_tell(c);
   PJRT_Error *error = call(args);
   if (!error)
     name_results(c, function, args);
@@ -314,17 +325,19 @@ void hsc__conform_repro(const hsc_conform *c, const char *id, const char *rule, 
       "// cc repro.c -ldl && ./a.out PLUGIN.so      with xla/pjrt/c/pjrt_c_api.h on the include "
       "path\n"
       "#include <dlfcn.h>\n#include <stdio.h>\n#include \"xla/pjrt/c/pjrt_c_api.h\"\n\n"
-      "static const PJRT_Api *api;\n\n"
+      "static const PJRT_Api *api;\n"
       "static void say(const char *name, PJRT_Error *error) {\n"
       "  PJRT_Error_Message_Args m = {.struct_size = sizeof m, .error = error};\n"
-      "  if (error)\n    api->PJRT_Error_Message(&m);\n"
+      "  if (error) api->PJRT_Error_Message(&m);\n"
       "  printf(\"%%s: %%.*s\\n\", name, error ? (int)m.message_size : 2, error ? m.message : "
-      "\"ok\");\n}\n\n"
+      "\"ok\");\n}\n"
+      "#define CALL(a, function, ...) \\\n"
+      "  function##_Args a = {__VA_ARGS__}; \\\n  say(#function, api->function(&a))\n"
       "int main(int argc, char **argv) {\n"
       "  void *plugin = dlopen(argc > 1 ? argv[1] : \"\", RTLD_NOW);\n"
       "  const PJRT_Api *(*get)(void) = plugin ? (const PJRT_Api *(*)(void))dlsym(plugin, "
       "\"GetPjrtApi\") : NULL;\n"
-      "  if (!get)\n    return 1;\n"
+      "  if (!get) return 1;\n"
       "  api = get();\n",
       id, rule);
   hsc_bytes_append(out, c->steps.data, c->steps.size);

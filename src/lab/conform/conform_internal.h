@@ -34,6 +34,10 @@ typedef struct hsc_conform {
   int data_count;
   conform_known known[CONFORM_KNOWN_MAX];
   int known_count;
+  // where the steps are told before each call (-1 = nowhere), and how much of them was told: a call
+  // that ends the process leaves nothing else behind
+  int steps_fd;
+  size_t told;
 } hsc_conform;
 
 // ---- saying what is wrong ----
@@ -86,6 +90,8 @@ void hsc__conform_name(hsc_conform *c, const void *pointer, const char *format, 
     HSC_PRINTF(3, 4);
 void hsc__conform_data(hsc_conform *c, const void *data, size_t bytes);
 void hsc__conform_step(hsc_conform *c, const char *format, ...) HSC_PRINTF(2, 3);
+// Tells what was added to the steps since it was told last (conform_serve.c).
+void hsc__conform_tell(hsc_conform *c);
 // The whole reproducer, appended.
 void hsc__conform_repro(const hsc_conform *c, const char *id, const char *rule, hsc_bytes *out);
 
@@ -112,6 +118,8 @@ PJRT_Buffer *hsc__conform_upload_to(hsc_conform *c,
                                     size_t rank,
                                     const void *data,
                                     size_t bytes);
+// A tiled layout without tiles into the reproducer, under a name that the next call then has.
+void hsc__conform_layout_step(hsc_conform *c, const PJRT_Buffer_MemoryLayout *layout);
 // Reads a buffer, dense row-major; `bytes` must be its size on the host.
 bool hsc__conform_download(
     hsc_conform *c, PJRT_Buffer *buffer, size_t rank, void *out, size_t bytes);

@@ -57,8 +57,7 @@ bool hsc__conform_client(hsc_conform *c) {
       hsc__conform_fail(c, "PJRT_Client_Create succeeded and gave no client");
   } else if (c->call_count == 0) {
     // an earlier check made it; the reproducer must make its own
-    hsc__conform_step(c, "PJRT_Client_Create_Args a0 = {.struct_size = sizeof a0};");
-    hsc__conform_step(c, "say(\"PJRT_Client_Create\", api->PJRT_Client_Create(&a0));");
+    hsc__conform_step(c, "CALL(a0, PJRT_Client_Create, .struct_size = sizeof a0);");
     hsc__conform_name(c, c->client, "a0.client");
     c->call_count = 1;
   }
@@ -165,6 +164,21 @@ void hsc__conform_expect_times(hsc_conform *c, PJRT_Buffer *buffer, float factor
            factor * hsc__conform_one_to_four[i]);
 }
 
+void hsc__conform_layout_step(hsc_conform *c, const PJRT_Buffer_MemoryLayout *layout) {
+  int n = c->call_count;
+  hsc_bytes order = {0};
+  for (size_t i = 0; i < layout->tiled.minor_to_major_size; i++)
+    hsc_bytes_printf(&order, "%s%lld", i ? ", " : "", (long long)layout->tiled.minor_to_major[i]);
+  hsc__conform_step(c, "int64_t order%d[] = {%s};", n, order.size ? hsc_bytes_text(&order) : "0");
+  hsc__conform_step(c,
+                    "PJRT_Buffer_MemoryLayout layout%d = {.struct_size = sizeof layout%d, .tiled = "
+                    "{.struct_size = sizeof(PJRT_Buffer_MemoryLayout_Tiled), .minor_to_major = "
+                    "order%d, .minor_to_major_size = %zu}};",
+                    n, n, n, layout->tiled.minor_to_major_size);
+  hsc__conform_name(c, layout, "&layout%d", n);
+  hsc_bytes_deinit(&order);
+}
+
 bool hsc__conform_download(
     hsc_conform *c, PJRT_Buffer *buffer, size_t rank, void *out, size_t bytes) {
   enum { RANK_MAX = 8 };
@@ -179,17 +193,7 @@ bool hsc__conform_download(
                 .minor_to_major_size = rank}};
   PJRT_Buffer_ToHostBuffer_Args size =
       ARGS_OF(PJRT_Buffer_ToHostBuffer, .src = buffer, .host_layout = &layout);
-  hsc__conform_name(c, &layout, "&layout%d", c->call_count);
-  hsc__conform_step(c, "int64_t order%d[8];", c->call_count);
-  hsc__conform_step(c, "for (int i = 0; i < %zu; i++)", rank);
-  hsc__conform_step(c, "  order%d[i] = %zu - 1 - i;", c->call_count, rank);
-  hsc__conform_step(
-      c, "PJRT_Buffer_MemoryLayout layout%d = {.struct_size = sizeof layout%d, .type = 0,",
-      c->call_count, c->call_count);
-  hsc__conform_step(c,
-                    "    .tiled = {.struct_size = sizeof(PJRT_Buffer_MemoryLayout_Tiled), "
-                    ".minor_to_major = order%d, .minor_to_major_size = %zu}};",
-                    c->call_count, rank);
+  hsc__conform_layout_step(c, &layout);
   if (!OK(c, PJRT_Buffer_ToHostBuffer, &size))
     return false;
   if (size.dst_size != bytes) {
