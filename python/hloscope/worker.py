@@ -51,6 +51,13 @@ CODES = (
     "UNAUTHENTICATED",
 )
 
+# what a compiler counts of its program, by our names and XLA's
+OWN_COST = (
+    ("flops", "flops"),
+    ("bytes", "bytes accessed"),
+    ("transcendentals", "transcendentals"),
+)
+
 
 def usage():
     u = resource.getrusage(resource.RUSAGE_SELF)
@@ -265,10 +272,14 @@ class Worker:
         e, how = self.compiled(request, program)
         overhead = {"call_overhead_ns": self.device.call_overhead()}
         optimized_to = member(request, "optimized_to", str)
-        if optimized_to and program.spread.devices > 1:
+        if optimized_to:
             with open(optimized_to, "wb") as file:
                 file.write(e.proto)
-            overhead.update(optimized=optimized_to, optimized_format="hlo")
+            # of a program in parts the file is looked into, of another one it is only counted
+            if program.spread.devices > 1:
+                overhead.update(optimized=optimized_to, optimized_format="hlo")
+            else:
+                overhead.update(count_from=optimized_to)
         return {
             **self.known(program, e),
             "memory": self.memory_of(e),
@@ -350,6 +361,8 @@ class Worker:
             "partitions": program.spread.partitions,
             "replicas": program.spread.replicas,
             "program_instructions": program.facts.get("program_instructions"),
+            "text": program.facts.get("text"),
+            "own": {key: cost[name] for key, name in OWN_COST if name in cost},
             "inputs": program.facts.get("inputs") or inputs,
             "outputs": [self.shape_text(s) for s in e.output_shapes],
             "instructions": instructions,

@@ -9,6 +9,7 @@
 
 #include "base/text/text.h"
 #include "cli/document.h"
+#include "cli/run_counts_text.h"
 #include "cli/run_shards.h"
 #include "lab/run/json_tree.h"
 #include "lab/verdict/agreement.h"
@@ -215,7 +216,7 @@ static void note_counts(hsc_table *table, json_t *devices) {
     const char *guess = json_string_value(json_object_get(counts, "first_guess"));
     double exact = at(counts, "exact", "flops");
     double from_text = at(counts, "static", "flops");
-    if (!counts)
+    if (!json_object_get(counts, "exact"))
       continue;
     hsc_bytes line = {0};
     hsc_bytes_printf(&line, "%s: flops and bytes are exact, counted while it ran",
@@ -539,6 +540,9 @@ hsc_status *hsc_run_print(hsc_cli *cli, json_t *result, bool all) {
   HSC_TRY(print_devices(cli, result, all));
   HSC_TRY(print_comparison(cli, result, all));
   print_speed(cli, result);
+  json_array_foreach (json_object_get(result, "devices"), i, device)
+    if (all)
+      HSC_TRY(hsc_run_counts_print(cli, device));
   json_array_foreach (json_object_get(result, "devices"), i, device) {
     const char *message = json_string_value(json_object_get(device, "message"));
     const char *hint = json_string_value(json_object_get(device, "hint"));

@@ -1,6 +1,7 @@
 // worker_describe.c - what is known about a compiled program, and what one compile with its own
 // options leaves behind.
 #include "base/files/file_io.h"
+#include "worker/worker_counts.h"
 #include "worker/worker_internal.h"
 
 #include "worker/device_code.h"
@@ -69,6 +70,8 @@ static hsc_status *write_optimized(hsc_executable *executable, const char *to, h
     HSC_FOR_EACH_COMPUTATION (module, computation)
       HSC_FOR_EACH_INSTR_IN (computation, instr)
         fusions += instr->op == HSC_OP_FUSION;
+    if (!kept)
+      kept = hsc_write_module_count(answer, "compiled", module, true);
     hsc_module_destroy(module);
   }
   hsc_status_free(status);
@@ -97,6 +100,17 @@ static void write_cost(worker_program *program, hsc_executable *executable, hsc_
                      from_device ? bytes->real : cost.bytes_read + cost.bytes_written);
   hsc_json_kv_string(answer, "cost_from",
                      from_device ? "device" : "cost model, before optimisation");
+  const hsc_named_value *functions =
+      status ? NULL : hsc_named_value_find(values, count, "transcendentals");
+  if (from_device) {
+    hsc_json_key(answer, "own");
+    hsc_json_begin_object(answer);
+    hsc_json_kv_double(answer, "flops", flops->real);
+    hsc_json_kv_double(answer, "bytes", bytes->real);
+    if (functions && functions->type == PJRT_NamedValue_kFloat)
+      hsc_json_kv_double(answer, "transcendentals", functions->real);
+    hsc_json_end_object(answer);
+  }
   hsc_status_free(status);
 }
 
@@ -168,6 +182,7 @@ hsc_status *hsc__job_describe(hsc_worker *worker, json_t *request, hsc_json *ans
     optimized_to = NULL;
   HSC_TRY(write_optimized(executable->executable, optimized_to, answer));
   write_cost(program, executable->executable, answer);
+  HSC_TRY(hsc_write_module_count(answer, "text", program->module, false));
   write_memory(executable->executable, answer);
   write_all_memory(executable->executable, answer);
   hsc_json_kv_string(answer, "compile", hsc__outcome_text(how.outcome));
@@ -326,5 +341,5 @@ hsc_status *hsc__job_write(hsc_worker *worker, json_t *request, hsc_json *answer
   hsc__write_spread(&program->spread, answer);
   hsc_json_kv_bool(answer, "shardy", program->spread.is_shardy);
   write_parameters(program, answer);
-  return NULL;
+  return hsc_write_module_count(answer, "text", program->module, false);
 }

@@ -1,6 +1,7 @@
 // worker_evaluate.c - the reference evaluator as a device of its own: slow, and right by
 // definition.
 #include "base/files/file_io.h"
+#include "worker/worker_counts.h"
 #include "worker/worker_internal.h"
 
 const hsc_literal *hsc__worker_leaf(const hsc_literal *literal, int *left) {
@@ -48,21 +49,14 @@ hsc_status *hsc__worker_arguments(worker_program *program,
   return NULL;
 }
 
-static void write_cost(hsc_json *answer, const char *key, const hsc_cost *cost) {
-  hsc_json_key(answer, key);
-  hsc_json_begin_object(answer);
-  hsc_json_kv_double(answer, "flops", cost->flops);
-  hsc_json_kv_double(answer, "bytes", cost->bytes_read + cost->bytes_written);
-  hsc_json_kv_double(answer, "transcendentals", cost->transcendentals);
-  hsc_json_end_object(answer);
-}
-
 // What the run did, counted while it ran, beside what the text alone says.
 static hsc_status *write_counts(const hsc_module *module, const hsc_work *work, hsc_json *answer) {
   hsc_count count;
   HSC_TRY(hsc_module_count(module, &count));
-  write_cost(answer, "exact", &work->cost);
-  write_cost(answer, "static", &count.cost);
+  hsc_write_cost(answer, "exact", &work->cost);
+  hsc_write_cost(answer, "static", &count.cost);
+  hsc_write_op_costs(answer, "exact_by_op", work->by_op);
+  HSC_TRY(hsc_write_module_count(answer, "text", module, false));
   hsc_json_kv_int(answer, "loop_trips", work->trips);
   hsc_json_kv_int(answer, "guessed_loops", count.guessed_loops);
   hsc_json_kv_int(answer, "guessed_branches", count.guessed_branches);
@@ -81,7 +75,8 @@ static hsc_status *evaluate(hsc_worker *worker,
   HSC_TRY(hsc__worker_arguments(program, entry, arena, &arguments));
   hsc__worker_at(worker, "evaluating");
   int64_t start = hsc_now_ns();
-  hsc_work work = {0};
+  hsc_work work = {.by_op = HSC_NEW(arena, hsc_op_costs)};
+  HSC_TRY(hsc_arena_status(arena));
   HSC_TRY(hsc_evaluate_counted(program->module, entry->parameter_count, arguments, arena, &work,
                                &result));
   int64_t evaluate_ns = hsc_now_ns() - start;

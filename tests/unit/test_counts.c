@@ -7,6 +7,9 @@
 
 enum { PROGRAMS = 150 };
 
+// By operation: what ran, and what the text says.
+static hsc_op_costs ran_by_op, text_by_op;
+
 static hsc_status *count_both(const hsc_module *module,
                               uint64_t seed,
                               hsc_work *work,
@@ -16,8 +19,9 @@ static hsc_status *count_both(const hsc_module *module,
   hsc_literal *result = NULL;
   const hsc_computation *entry = module->entry;
   hsc_status *status = NULL;
-  *work = (hsc_work){0};
-  HSC_TRY(hsc_module_count(module, count));
+  ran_by_op = (hsc_op_costs){0};
+  *work = (hsc_work){.by_op = &ran_by_op};
+  HSC_TRY(hsc_module_count_by_op(module, false, count, &text_by_op));
   HSC_TRY(hsc_arena_create(&arena));
   for (int p = 0; p < entry->parameter_count && p < 64; p++) {
     HSC_GOTO(hsc_literal_create(arena, &entry->parameters[p]->shape, &arguments[p]));
@@ -53,6 +57,14 @@ static void random_programs_count_alike(uint32_t left_out, int *out_compared) {
       assert_true(work.cost.transcendentals == count.cost.transcendentals);
       assert_true(work.cost.bytes_read == count.cost.bytes_read);
       assert_true(work.cost.bytes_written == count.cost.bytes_written);
+      for (int op = 0; op < HSC_OP_COUNT; op++) {
+        const struct hsc_op_cost *a = &ran_by_op.of[op];
+        const struct hsc_op_cost *b = &text_by_op.of[op];
+        // what runs other computations is counted by what those do
+        bool alike = !memcmp(&a->cost, &b->cost, sizeof a->cost) && !b->guessed;
+        if (!alike)
+          fail_msg("seed %llu: %s", (unsigned long long)seed, hsc_op_text((hsc_op)op));
+      }
     }
     hsc_module_destroy(module);
   }
@@ -100,6 +112,38 @@ static void what_the_text_does_not_decide_is_named_and_counted(void **state) {
   assert_true(count.cost.transcendentals == 100);
   assert_int_equal(work.trips, 7);
   assert_true(work.cost.transcendentals == 700);
+  // by operation the same, and the guess is named where it is
+  assert_true(text_by_op.of[HSC_OP_EXP].cost.transcendentals == 100);
+  assert_true(text_by_op.of[HSC_OP_EXP].guessed);
+  assert_true(ran_by_op.of[HSC_OP_EXP].cost.transcendentals == 700);
+  assert_true(ran_by_op.of[HSC_OP_EXP].runs == 7);
+  assert_false(text_by_op.of[HSC_OP_TUPLE].guessed && text_by_op.of[HSC_OP_TUPLE].runs == 0);
+  hsc_module_destroy(module);
+}
+
+// Opened, a fusion's arithmetic stands under its operations, and all sums stay what they are.
+static void sums_over_operations_are_the_whole(void **state) {
+  (void)state;
+  static const char FUSED[] =
+      "HloModule m\n\nbody { p = f32[64] parameter(0)\n  e = f32[64] exponential(p)\n"
+      "  ROOT a = f32[64] add(e, p) }\n\nENTRY e { x = f32[64] parameter(0)\n"
+      "  ROOT f = f32[64] fusion(x), kind=kLoop, calls=body }\n";
+  hsc_module *module = NULL;
+  hsc_count count;
+  EXPECT_OK(hsc_program_read(hsc_view_of(FUSED), NULL, &module));
+  for (int open = 0; open < 2; open++) {
+    hsc_cost sum = {0};
+    EXPECT_OK(hsc_module_count_by_op(module, open, &count, &text_by_op));
+    for (int op = 0; op < HSC_OP_COUNT; op++) {
+      sum.flops += text_by_op.of[op].cost.flops;
+      sum.transcendentals += text_by_op.of[op].cost.transcendentals;
+      sum.bytes_read += text_by_op.of[op].cost.bytes_read;
+      sum.bytes_written += text_by_op.of[op].cost.bytes_written;
+    }
+    assert_memory_equal(&sum, &count.cost, sizeof sum);
+    assert_true(text_by_op.of[HSC_OP_ADD].cost.flops == (open ? 64 : 0));
+    assert_true(text_by_op.of[HSC_OP_FUSION].cost.flops == (open ? 0 : 64));
+  }
   hsc_module_destroy(module);
 }
 
@@ -108,6 +152,7 @@ int main(void) {
       cmocka_unit_test(exact_is_static_without_control_flow),
       cmocka_unit_test(exact_is_static_with_loops_that_the_text_decides),
       cmocka_unit_test(what_the_text_does_not_decide_is_named_and_counted),
+      cmocka_unit_test(sums_over_operations_are_the_whole),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -750,12 +750,21 @@ typedef struct hsc_cost {
   double flops, transcendentals;  // count
   double bytes_read, bytes_written;
 } hsc_cost;
+// The same by operation; what belongs to a fusion stands under it, as hsc_instr_cost counts it.
+typedef struct hsc_op_costs {
+  struct hsc_op_cost {
+    double runs;  // of instructions of this op
+    hsc_cost cost;
+    bool guessed;  // some of them are in a loop or branch of which the text does not say how often
+  } of[HSC_OP_COUNT];
+} hsc_op_costs;
 // What an evaluation did: instructions as often as they ran, trips of while loops, and the cost of
 // what ran as hsc_instr_cost counts it (a loop's body as often as it ran).
 typedef struct hsc_work {
   int64_t instructions, trips;
-  double operations;  // flops and transcendentals
-  hsc_cost cost;      // of the same; a fusion reads and writes what crosses its border
+  double operations;    // flops and transcendentals
+  hsc_cost cost;        // of the same; a fusion reads and writes what crosses its border
+  hsc_op_costs *by_op;  // added to; NULL = not asked for
 } hsc_work;
 // The same as hsc_evaluate; *io_work is added to, also when it fails half-way.
 HSC_MUST_USE hsc_status *hsc_evaluate_counted(const hsc_module *module,
@@ -816,6 +825,14 @@ typedef struct hsc_count {
   const hsc_instr *first_guess;  // NULL = nothing is guessed
 } hsc_count;
 HSC_MUST_USE hsc_status *hsc_module_count(const hsc_module *module, hsc_count *out_count);
+// The same, by operation as well; sums over operations are the count's own. With fusions open, what
+// they compute stands under the operations in them, and what they read and write under fusion.
+HSC_MUST_USE hsc_status *hsc_module_count_by_op(const hsc_module *module,
+                                                bool open_fusions,
+                                                hsc_count *out_count,
+                                                hsc_op_costs *out_by_op);
+// Of one instruction with all that it calls: a loop with its trips.
+HSC_MUST_USE hsc_status *hsc_instr_count(const hsc_instr *instr, hsc_count *out_count);
 // Trips of a while from its backend_config or from its form (a counter that is compared with a
 // constant); -1 = not known before it runs.
 int64_t hsc_loop_trip_count(const hsc_instr *loop);

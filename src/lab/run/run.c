@@ -8,10 +8,12 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "formats/common/formats.h"
 #include "hlo/ir/hlo.h"
 #include "lab/store/environment.h"
 #include "lab/run/json_tree.h"
 #include "lab/run/outputs.h"
+#include "lab/run/run_counts.h"
 #include "lab/run/run_internal.h"
 #include "lab/shards/shards.h"
 #include "lab/verdict/agreement.h"
@@ -20,6 +22,7 @@
 #include "stats/stats_interleaved.h"
 #include "lab/devices/devices.h"
 #include "worker/worker_client.h"
+#include "worker/worker_counts.h"
 
 static json_t *request_of(const hsc_run_options *o,
                           const hsc__device_run *device,
@@ -73,6 +76,30 @@ static hsc_status *do_job(const hsc_run_options *o,
   }
   hsc_answer_deinit(&answer);
   return NULL;
+}
+
+// A worker in Python leaves the compiled program as a file: it is counted here. What cannot be read
+// is not counted.
+static void count_compiled(hsc__device_run *device) {
+  const char *path = json_string_value(json_object_get(device->describe, "count_from"));
+  hsc_module *module = NULL;
+  hsc_bytes text = {0};
+  hsc_json json;
+  if (!path)
+    return;
+  hsc_json_init(&json, &text, 0);
+  hsc_json_begin_object(&json);
+  hsc_status *status = hsc_program_read_file(path, &module);
+  if (!status)
+    status = hsc_write_module_count(&json, "compiled", module, true);
+  hsc_json_end_object(&json);
+  json_t *counted = status ? NULL : json_loads(hsc_bytes_text(&text), 0, NULL);
+  if (counted)
+    json_object_update(device->describe, counted);
+  json_decref(counted);
+  hsc_status_free(status);
+  hsc_module_destroy(module);
+  hsc_bytes_deinit(&text);
 }
 
 void hsc__run_release(hsc__device_run *device) {
@@ -421,17 +448,16 @@ static json_t *dominance_json(json_t *phases, json_t *times) {
   return out;
 }
 
-// The evaluator's counts are exact: what ran, as often as it ran.
-static void add_counts(const hsc__device_run *device, json_t *out) {
-  static const char *const keys[] = {"exact",         "static",           "loop_trips",
-                                     "guessed_loops", "guessed_branches", "first_guess"};
-  json_t *exact = json_object_get(device->first, "exact");
+// What it computes, by operation. The evaluator's counts are exact: what ran, as often as it ran.
+static void add_counts(hsc__device_run *device, json_t *out) {
+  count_compiled(device);
+  json_t *counts = hsc_run_counts(device->first, device->describe);
+  json_t *exact = json_object_get(counts, "exact");
+  if (!counts)
+    return;
+  json_object_set_new(out, "counts", counts);
   if (!exact)
     return;
-  json_t *counts = json_object();
-  for (size_t i = 0; i < HSC_COUNT_OF(keys); i++)
-    json_object_set(counts, keys[i], json_object_get(device->first, keys[i]));
-  json_object_set_new(out, "counts", counts);
   json_object_set(out, "flops", json_object_get(exact, "flops"));
   json_object_set(out, "bytes", json_object_get(exact, "bytes"));
   json_object_set_new(out, "cost_from", json_string("counted while it ran"));
