@@ -366,7 +366,9 @@ static hsc_status *run(const void *args_of_command, hsc_cli *cli) {
 #undef VERB
   };
   const passes_args *args = args_of_command;
-  if (!args->program)
+  // what was found before is reported without its program
+  bool is_report_of_results = rows[args->verb].body == hsc__passes_report && args->results.count;
+  if (!args->program && (!is_report_of_results || args->device))
     return hsc_cli_usage(cli, "passes %s: which %s?", verbs[args->verb], rows[args->verb].argument);
   if (!(args->limit_s > 0))
     return hsc_cli_usage(cli, "--limit must be above 0 s");
