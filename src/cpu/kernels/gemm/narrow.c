@@ -22,10 +22,12 @@ static bool is_coded(hsc_type type) {
   return hsc_type_is_float(type) && hsc_type_bits(type) <= 8;
 }
 
+#if defined(__x86_64__)
 static void put(hsc_narrow_kernels *to, hsc_narrow_unit unit, const hsc_narrow_kernel *kernels) {
   to->rows[unit] = to->rows[HSC_NARROW_WORDS];
   memcpy(to->kernels[unit], kernels, sizeof to->kernels[unit]);
 }
+#endif
 
 static void look(void) {
   uint8_t codes[CODES];
