@@ -87,11 +87,11 @@ static hsc_status *run_stage(hsc_validation *v,
 static hsc_status *measure_rounding(hsc_validation *v, hsc_arena *arena) {
   const char *directory = hsc_arena_printf(arena, "%s/outputs_moved", v->scratch);
   hsc_answer answer = {0};
-  json_t *rows = json_array();
   double perturbation = 0;
   if (v->asked_moved)
     return hsc_arena_status(arena);
   v->asked_moved = true;
+  json_t *rows = json_array();
   hsc_status *status = hsc_arena_status(arena);
   if (!status)
     status = hsc_program_perturbation(v->first_path, &perturbation);
