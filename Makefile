@@ -54,7 +54,7 @@ test-jax: build-tests ## JAX's own tests, all ids of tests/jax_ids (hours): make
 test-reduce: build-tests ## how small 200 seeded failures get, and in which time (an hour): make test-reduce CASES=20
 	@python3 tests/faults/measure.py $(BUILD) --cases $(or $(CASES),200)
 
-hunt: build-tests ## random programs through XLA:CPU, blamed: make hunt TIME=600 SEED=1
+hunt: build-tests ## random programs and equal mutants of the models through XLA:CPU, blamed: make hunt TIME=600 SEED=1
 	@python3 tools/hunt.py --build $(BUILD) --time $(or $(TIME),600) --seed $(or $(SEED),1) $(HUNT_OPTIONS)
 
 hunt-jax: build-tests ## random programs of JAX beside XLA:CPU: make hunt-jax COUNT=200 SEED=1

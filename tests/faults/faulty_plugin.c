@@ -118,6 +118,12 @@ static hsc_instr *rsqrt_of_add(hsc_builder *b, hsc_instr *instr) {
   return hsc_build_unary(b, HSC_OP_SQRT, instr->operands[0]);
 }
 
+static hsc_instr *exp_last_places(hsc_builder *b, hsc_instr *instr) {
+  if (instr->op != HSC_OP_EXP || instr->shape.type != HSC_TYPE_F32)
+    return NULL;
+  return scaled(b, instr, 1 + 0x1p-18);
+}
+
 // All other kinds: the pattern is all that counts.
 static hsc_instr *if_operand(hsc_instr *instr, hsc_op op, hsc_op operand) {
   if (instr->op != op)

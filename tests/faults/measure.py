@@ -194,7 +194,7 @@ def run_sample(build: pathlib.Path) -> int:
     patterns = ROOT / "models/patterns"
     sample = [
         ("wrong", "mlp_scan", "update-slice"),
-        ("wrong", "wide_scan", "dynamic-slice"),
+        ("wrong", "wide_scan", "update-slice"),
         ("crash", "multihead_natural", "add-of-dot"),
         ("hang", "large_natural", "add-of-broadcast"),
         ("slow", "wide_scan", "exp-of-anything"),

@@ -12,6 +12,8 @@ static const char text[] =
     " e = f32[8,16] exponential(a)\n s = f32[8,16] subtract(e, n)\n"
     " ROOT r = (f32[8,16], f32[8,16]) tuple(s, a)\n}\n";
 
+// The built-in device with a fault in its compiler.
+static char faulty[4200];
 static volatile int stopped;
 static int stop_after;
 
@@ -136,14 +138,62 @@ static void a_hang_is_reduced(void **state) {
   hsc_reduction_deinit(&reduction);
 }
 
+static hsc_status *reduce_wrong(const char *device,
+                                const char *fault,
+                                const char *program_text,
+                                hsc_reduction *out_reduction) {
+  hsc_device_spec spec;
+  hsc_module *module = NULL;
+  hsc_reduction_options o = options_of(NULL, 1);
+  EXPECT_OK(hsc_hlo_text_parse(hsc_view_of(program_text), "wrong.hlo", &module));
+  EXPECT_OK(hsc_device_spec_parse(device, arena, &spec));
+  EXPECT_OK(hsc_symptom_parse("wrong", arena, &o.symptom));
+  o.module = module;
+  o.observer.device = &spec;
+  setenv("HLOSCOPE_FAULT", fault, 1);
+  hsc_status *status = hsc_reduce_program(&o, out_reduction);
+  unsetenv("HLOSCOPE_FAULT");
+  hsc_module_destroy(module);
+  return status;
+}
+
+// 2^-18 of a value is less than its type's tolerance, and 60 times what exp may be off.
+static void a_fault_below_the_tolerance_is_kept(void **state) {
+  hsc_reduction reduction;
+  EXPECT_OK(reduce_wrong(faulty, "exp-last-places", text, &reduction));
+  assert_int_equal(reduction.instructions_after, 2);
+  assert_non_null(strstr(reduction.after.text, "is what rounding may make of it"));
+  hsc_reduction_deinit(&reduction);
+}
+
+// The sum in another order, minus itself: all of the difference is rounding, and far beyond the
+// tolerance of what is left.
+static void legal_rounding_is_not_kept(void **state) {
+  static const char sums[] =
+      "HloModule m\nadd { a = f32[] parameter(0)\n b = f32[] parameter(1)\n"
+      " ROOT c = f32[] add(a, b)\n}\n"
+      "ENTRY main { x = f32[4096] parameter(0)\n k = f32[] constant(1000)\n"
+      " kb = f32[4096] broadcast(k), dimensions={}\n y = f32[4096] add(x, kb)\n"
+      " z = f32[] constant(0)\n s = f32[] reduce(y, z), dimensions={0}, to_apply=add\n"
+      " g = f32[64,64] reshape(y)\n"
+      " h = f32[64] reduce(g, z), dimensions={0}, to_apply=add\n"
+      " t = f32[] reduce(h, z), dimensions={0}, to_apply=add\n"
+      " ROOT r = f32[] subtract(s, t)\n}\n";
+  hsc_reduction reduction;
+  hsc_status *status = reduce_wrong(faulty, "none", sums, &reduction);
+  EXPECT_CODE(FAILED_PRECONDITION, status);
+}
+
 static void symptoms_are_read(void **state) {
   hsc_symptom symptom;
-  static const char *const wrong[] = {"wrogn",  "slow:1", "slow:x", "wrong:2",
-                                      "fires:", "fires",  "",       "slow:nan"};
+  static const char *const wrong[] = {
+      "wrogn", "slow:1", "slow:x", "wrong:2", "fires:", "fires", "", "slow:nan", "unfused:dto"};
   EXPECT_OK(hsc_symptom_parse("slow:3", arena, &symptom));
   assert_true(symptom.kind == HSC_SYMPTOM_SLOW && symptom.factor == 3);
   EXPECT_OK(hsc_symptom_parse("fires:algsimp", arena, &symptom));
   assert_string_equal(symptom.pass, "algsimp");
+  EXPECT_OK(hsc_symptom_parse("unfused:dot", arena, &symptom));
+  assert_string_equal(symptom.op, "dot");
   for (size_t i = 0; i < HSC_COUNT_OF(wrong); i++) {
     hsc_status *status = hsc_symptom_parse(wrong[i], arena, &symptom);
     assert_non_null(status);
@@ -153,7 +203,10 @@ static void symptoms_are_read(void **state) {
 }
 
 static int set_up(void **state) {
-  return lab_case_set_up("reduction", text);
+  int failed = lab_case_set_up("reduction", text);
+  snprintf(faulty, sizeof faulty, "%.*s/tests/faults/libhloscope_faulty_pjrt.so",
+           (int)(strlen(hloscope) - strlen("/hloscope")), hloscope);
+  return failed;
 }
 
 int main(void) {
@@ -164,6 +217,8 @@ int main(void) {
       cmocka_unit_test(a_symptom_that_is_not_there_is_an_error),
       cmocka_unit_test(a_crash_is_reduced),
       cmocka_unit_test(a_hang_is_reduced),
+      cmocka_unit_test(a_fault_below_the_tolerance_is_kept),
+      cmocka_unit_test(legal_rounding_is_not_kept),
       cmocka_unit_test(symptoms_are_read),
   };
   return cmocka_run_group_tests(tests, set_up, lab_case_tear_down);

@@ -183,17 +183,8 @@ static hsc_status *open_up(hsc__reducer *r) {
   return NULL;
 }
 
-// Every cut and rule sweeps away what nothing uses. Where the symptom goes with it, that is a
-// result from here on.
-static hsc_status *keep_what_is_unused(hsc__reducer *r) {
-  bool shows = false;
-  r->rule = "unused";
-  HSC_TRY(try_cut(r, hsc_reduce_keep_first, hsc_reduce_entry_count(r->result->module), &shows));
-  return shows ? NULL : try_cut(r, hsc_reduce_keep_unused, 0, &shows);
-}
-
 static hsc_status *search(hsc__reducer *r) {
-  HSC_TRY(keep_what_is_unused(r));
+  HSC_TRY(run_rule(r, hsc_reduce_rule_get("unused")));
   // until some candidate has ended, each that hangs costs the whole limit: halves end soonest
   if (r->result->symptom.kind == HSC_SYMPTOM_HANG)
     HSC_TRY(cut_end(r));

@@ -39,6 +39,41 @@ bool hsc__reduce_here(hsc__reducing *r) {
 
 // ---- a copy, and back ---------------------------------------------------------------------------
 
+static bool is_unused(const hsc_instr *instr) {
+  return instr->user_count == 0 && hsc_instr_is_dead(instr);
+}
+
+// What nothing uses in the program as it came stays until a rule takes it: compilers fall over it
+// all the same.
+static hsc_status *note_unused(hsc__reducing *r) {
+  HSC_FOR_EACH_COMPUTATION (r->module, computation)
+    HSC_FOR_EACH_INSTR_IN (computation, instr)
+      if (is_unused(instr))
+        HSC_TRY(hsc__reduce_keep(r, instr));
+  return NULL;
+}
+
+hsc_status *hsc__reduce_keep(hsc__reducing *r, const hsc_instr *instr) {
+  if (r->unused_count == r->unused_room) {
+    int32_t room = r->unused_room ? 2 * r->unused_room : 16;
+    const hsc_instr **grown = HSC_NEW_ARRAY(r->module->arena, const hsc_instr *, room);
+    HSC_TRY(hsc_arena_status(r->module->arena));
+    for (int32_t i = 0; i < r->unused_count; i++)
+      grown[i] = r->unused[i];
+    r->unused = grown;
+    r->unused_room = room;
+  }
+  r->unused[r->unused_count++] = instr;
+  return NULL;
+}
+
+bool hsc__reduce_was_unused(const hsc__reducing *r, const hsc_instr *instr) {
+  for (int i = 0; i < r->unused_count; i++)
+    if (r->unused[i] == instr)
+      return true;
+  return false;
+}
+
 // The instructions of the copy's entry computation point to those they are copies of.
 static hsc_status *begin(const hsc_module *module, hsc__reducing *r) {
   HSC_TRY(hsc_module_clone(module, &r->module));
@@ -53,7 +88,7 @@ static hsc_status *begin(const hsc_module *module, hsc__reducing *r) {
   r->module->layout_text = NULL;  // says shapes that may change
   r->module->alias_count = r->module->donor_count = 0;
   r->module->is_scheduled = false;
-  return NULL;
+  return note_unused(r);
 }
 
 static hsc_status *describe_inputs(hsc__reducing *r, hsc_reduce_input **out_inputs) {
@@ -81,13 +116,13 @@ static hsc_status *describe_inputs(hsc__reducing *r, hsc_reduce_input **out_inpu
   return NULL;
 }
 
-static void reduce_sweep(hsc_module *module);
+static void reduce_sweep(hsc__reducing *r);
 
 // What a rule made, as the caller gets it. Takes `status`. A program that does not verify is none.
 static hsc_status *end(hsc__reducing *r, hsc_status *status, hsc_reduced *out_reduced) {
   *out_reduced = (hsc_reduced){0};
   if (!status && r->changed) {
-    reduce_sweep(r->module);
+    reduce_sweep(r);
     hsc_status *wrong = hsc_module_sort(r->module);
     if (!wrong)
       wrong = hsc_module_verify(r->module);
@@ -219,16 +254,16 @@ static void close_up_parameters(hsc_computation *entry) {
   entry->parameter_count = kept;
 }
 
-// Removes dead instructions of all computations, and parameters of the entry computation that
-// nothing uses; numbers of those that stay close up.
-static void reduce_sweep(hsc_module *module) {
-  HSC_FOR_EACH_COMPUTATION (module, computation)
+// Removes instructions of all computations that became dead, and parameters of the entry
+// computation that nothing uses; numbers of those that stay close up.
+static void reduce_sweep(hsc__reducing *r) {
+  HSC_FOR_EACH_COMPUTATION (r->module, computation)
     for (hsc_instr *instr = computation->last, *before; instr; instr = before) {
       before = instr->prev;
-      if (hsc_instr_is_dead(instr))
+      if (hsc_instr_is_dead(instr) && !hsc__reduce_was_unused(r, instr))
         hsc_instr_remove(instr);
     }
-  hsc_computation *entry = module->entry;
+  hsc_computation *entry = r->module->entry;
   for (int p = entry->parameter_count - 1; p >= 0; p--) {
     hsc_instr *parameter = entry->parameters[p];
     if (parameter && parameter->user_count == 0 && entry->root != parameter)
@@ -417,45 +452,6 @@ hsc_status *hsc_reduce_keep_first(const hsc_module *module,
   if (!leaves && !status)
     status = hsc_status_out_of_memory();
   r.changed = found > 0;
-  hsc_free(leaves);
-  return end(&r, status, out_reduced);
-}
-
-// Whether its leaves can be results.
-static bool is_unused(const hsc_instr *instr, const hsc_instr *root) {
-  return instr != root && instr->user_count == 0 && instr->op != HSC_OP_PARAMETER &&
-         instr->op != HSC_OP_CONSTANT && is_arrays(&instr->shape);
-}
-
-hsc_status *hsc_reduce_keep_unused(const hsc_module *module,
-                                   int64_t count,
-                                   hsc_reduced *out_reduced) {
-  hsc__reducing r = {0};
-  (void)count;
-  *out_reduced = (hsc_reduced){0};
-  HSC_TRY(begin(module, &r));
-  hsc_computation *entry = r.module->entry;
-  hsc_instr *root = entry->root;
-  hsc_instr *last = entry->last;
-  int room = hsc_shape_leaf_count(&root->shape);
-  for (hsc_instr *instr = entry->first; instr; instr = instr->next)
-    room += is_unused(instr, root) ? hsc_shape_leaf_count(&instr->shape) : 0;
-  hsc_instr **leaves = hsc_alloc((size_t)(room + 1) * sizeof *leaves);
-  if (!leaves)
-    return end(&r, hsc_status_out_of_memory(), out_reduced);
-  hsc_builder b;
-  hsc_builder_at(&b, entry, NULL);
-  int found = unpack(&b, root, leaves);
-  for (hsc_instr *instr = entry->first; instr; instr = instr->next) {
-    if (is_unused(instr, root)) {
-      r.changed = true;
-      found += unpack(&b, instr, leaves + found);
-    }
-    if (instr == last)
-      break;
-  }
-  hsc_instr *all = hsc_build_tuple(&b, found, leaves);
-  hsc_status *status = hsc_builder_finish(&b, all, NULL);
   hsc_free(leaves);
   return end(&r, status, out_reduced);
 }

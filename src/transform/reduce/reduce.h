@@ -3,7 +3,8 @@
 // A rule finds places in a program (an instruction that a parameter could stand for, an output that
 // could go) and changes those that it is told to. Whether the smaller program still shows what it
 // is wanted for is for the caller to find out (lab/reduce): rules only promise that what they
-// make verifies.
+// make verifies. What becomes unused by a change goes with it; what was so before is a place of the
+// rule "unused".
 //
 //   const hsc_reduce_rule *rule = hsc_reduce_rule_at(i);
 //   HSC_TRY(hsc_reduce_places(rule, module, &count));          // places, in a fixed order
@@ -64,11 +65,6 @@ HSC_MUST_USE hsc_status *hsc_reduce_flatten(const hsc_module *module, hsc_reduce
 HSC_MUST_USE hsc_status *hsc_reduce_keep_first(const hsc_module *module,
                                                int64_t count,
                                                hsc_reduced *out_reduced);
-// What nothing uses becomes a result too, so that no change sweeps it away: a compiler may fall
-// over it all the same. module NULL: everything is used. `count` says nothing.
-HSC_MUST_USE hsc_status *hsc_reduce_keep_unused(const hsc_module *module,
-                                                int64_t count,
-                                                hsc_reduced *out_reduced);
 // All but the first `count`: what is used of those becomes parameters.
 HSC_MUST_USE hsc_status *hsc_reduce_drop_first(const hsc_module *module,
                                                int64_t count,

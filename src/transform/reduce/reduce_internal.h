@@ -2,7 +2,8 @@
 //
 // A rule is one function that walks a copy of the program and asks hsc__reduce_here at each place,
 // in a fixed order; where that says true it changes the copy. Asked for the number of places only,
-// it always says false. What a change leaves without use is removed afterwards, for all rules.
+// it always says false. What a change leaves without use is removed afterwards, for all rules; what
+// nothing used before stays.
 #pragma once
 
 #include "transform/reduce/reduce.h"
@@ -13,6 +14,8 @@ typedef struct hsc__reducing {
   int64_t chosen_count;
   int64_t places;  // asked for so far
   bool changed;
+  const hsc_instr **unused;  // [unused_count] of the copy: unused in the program as it came
+  int32_t unused_count, unused_room;
   // [new_count] parameters that were added to the entry computation and whose values they get
   struct hsc__reduce_new {
     hsc_instr *parameter;
@@ -26,6 +29,10 @@ typedef hsc_status *(*hsc__reduce_fn)(hsc__reducing *r);
 #include "transform/reduce/reduce_rules.def"
 #undef RULE
 
+// Whether nothing used it, and nothing else kept it, in the program as it came.
+bool hsc__reduce_was_unused(const hsc__reducing *r, const hsc_instr *instr);
+// What a change leaves without use is not swept away: this.
+HSC_MUST_USE hsc_status *hsc__reduce_keep(hsc__reducing *r, const hsc_instr *instr);
 // Whether this place is to be changed.
 bool hsc__reduce_here(hsc__reducing *r);
 // A new parameter of the entry computation in place of `instr`, an instruction of it with an array
