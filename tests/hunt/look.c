@@ -3,15 +3,13 @@
 //
 //   hunt_look HLOSCOPE DEVICE LIMIT_S [crash]      programs as lines on standard input
 //
-// Each program is written as StableHLO beside its file first (p.hlo: p.mlir), and that is looked at:
-// what StableHLO cannot say (a fusion) no framework can hand to a compiler either.
+// Each program is written as StableHLO beside its file first (p.hlo: p.mlir), and that is looked
+// at: what StableHLO cannot say (a fusion) no framework can hand to a compiler either.
 //
-// Writes one line a program: "agrees", "differs", "ends" (a crash) or "unknown" (refused, too
-// late, or nothing to compare with), a tab, what was seen. `crash` only compiles and runs. One observer
-// (lab/reduce/symptom.h) looks at all of them: its workers stay.
-#include <math.h>
+// Writes one line a program: "agrees", "differs", "ends" (a crash) or "unknown" (refused, too late,
+// or nothing to compare with), a tab, what was seen. One observer (lab/reduce/symptom.h) looks at
+// all of them: its workers stay. `crash`, and a device that only compiles: crashes are looked for.
 #include <stdlib.h>
-#include <unistd.h>
 
 #include "base/files/file_io.h"
 #include "formats/common/formats.h"
