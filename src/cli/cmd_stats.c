@@ -161,6 +161,10 @@ static hsc_status *print_series(hsc_cli *cli, const hsc_samples *samples, const 
                      text_at(s, "name"));
     if (!strcmp(text_at(s, "class"), "inconsistent"))
       hsc_table_note(table, "the processes of %s do not behave alike", text_at(s, "name"));
+    if (raw->drawn_from)
+      hsc_table_note(table,
+                     "%s: of %zu numbers one of each few that follow each other, drawn at random",
+                     text_at(s, "name"), raw->drawn_from);
     long long lost = json_integer_value(json_object_get(s, "not_finite"));
     if (lost)
       hsc_table_note(table, "%s: %lld samples are not finite and were left out", text_at(s, "name"),

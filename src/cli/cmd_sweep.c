@@ -50,7 +50,7 @@ static const hsc_option options[] = {
         what,
         "KIND|PLAN",
         HSC_REQUIRED,
-        "plan: compile, run, ablate, time, probe, patterns, conform, gate, reduce, blame "
+        "plan: compile, run, ablate, time, probe, patterns, versions, conform, gate, reduce, blame "
         "or validate; else the folder of a plan"),
     HSC_POSITIONAL_REST(
         sweep_args,

@@ -22,15 +22,17 @@ static const hsc_option options[] = {
                    HSC_REQUIRED,
                    "what was recorded: a directory or ring file of hloscope, or a profile "
                    "(HOST.xplane.pb, or a directory that holds one)"),
-    HSC_POSITIONAL_REST(tables_args,
-                        views,
-                        "VIEW",
-                        HSC_OPTIONAL,
-                        "captures: summary, inferences, executions, executables, operators, "
-                        "host-operators, passes, framework, recompiles, memory, "
-                        "threads, events; "
-                        "profiles: hlo-operators, framework-operators, steps, timeline, gaps, "
-                        "memory, memory-timeline, programs, planes"),
+    HSC_POSITIONAL_REST(
+        tables_args,
+        views,
+        "VIEW",
+        HSC_OPTIONAL,
+        "captures: summary, inferences, executions, executables, operators, "
+        "host-operators, passes, framework, recompiles, memory, "
+        "threads, events; "
+        "profiles: hlo-operators, framework-operators, steps, timeline, gaps, "
+        "memory, memory-timeline, programs, planes; folders of exported captures: summary, hosts, "
+        "runs"),
     HSC_OPTION_STRING(
         tables_args, name, "name", "TEXT", NULL, "only events whose name contains this"),
     HSC_OPTION_STRING(tables_args,
@@ -169,18 +171,30 @@ static hsc_status *capture_tables(const tables_args *args, hsc_cli *cli) {
   return status;
 }
 
-// Many captures: the summary; what else there is to ask, docs/queries.md says.
+// Many captures: sums by name, host or run; what else there is to ask, docs/queries.md says.
 static hsc_status *dataset_tables(const tables_args *args, hsc_cli *cli) {
-  hsc_table *table = NULL;
-  bool summary =
-      !args->views.count || (args->views.count == 1 && !strcmp(args->views.items[0], "summary"));
-  if (!summary || args->sql || args->where || args->sort || args->name)
+  if (args->sql || args->where || args->sort || args->name)
     return hsc_status_hint(
-        HSC_ERR(UNIMPLEMENTED, "%s is a data set of captures: it has the summary alone, as a whole",
+        HSC_ERR(UNIMPLEMENTED, "%s is a data set of captures: its tables are as a whole",
                 args->capture),
         "DuckDB, Polars and Spark read it: docs/queries.md has twenty questions");
-  HSC_TRY(hsc_dataset_summary(args->capture, (size_t)args->limit, &table));
-  return hsc_cli_table(cli, table);
+  for (size_t i = 0; i == 0 || i < args->views.count; i++) {
+    const char *wanted = args->views.count ? args->views.items[i] : "summary";
+    hsc_dataset_view view = HSC_DATASET_SUMMARY;
+    hsc_table *table = NULL;
+    while (view < HSC_DATASET_VIEWS && strcmp(wanted, hsc_dataset_view_name(view)))
+      view++;
+    if (view == HSC_DATASET_VIEWS)
+      return hsc_status_hint(
+          HSC_ERR(UNIMPLEMENTED, "%s is a data set of captures: its views are summary, hosts, runs",
+                  args->capture),
+          "DuckDB, Polars and Spark read it: docs/queries.md has twenty questions");
+    if (i)
+      hsc_cli_print(cli, "\n");
+    HSC_TRY(hsc_dataset_table(args->capture, view, (size_t)args->limit, &table));
+    HSC_TRY(hsc_cli_table(cli, table));
+  }
+  return NULL;
 }
 
 static hsc_status *run(const void *args_of_command, hsc_cli *cli) {
@@ -207,9 +221,8 @@ const hsc_command_body hsc_command_tables = {
         "capture, the HLO operators of a profile. A percentile is\n"
         "printed only where the samples allow it. Several views are printed one after the other; "
         "with --format=json each is a separate document.\n"
-        "A folder that many captures were exported to (run=ID/host=NAME/...) is read as one, file "
-        "by "
-        "file: its summary.\n"
+        "A folder that many captures were exported to (run=ID/host=NAME/...) is read as one, a few "
+        "rows at a time: summary, hosts (the same by host), runs.\n"
         "In SQL the views are tables (host_operators for host-operators); a column whose name has "
         "a space or a dot is in double quotes. Durations are nanoseconds.",
     .examples =

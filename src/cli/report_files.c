@@ -13,6 +13,7 @@
 #include "lab/run/samples.h"
 #include "lab/run/stats_document.h"
 #include "report/hlo_stages.h"
+#include "views/dataset.h"
 #include "views/timeline_page.h"
 #include "views/views.h"
 
@@ -222,6 +223,32 @@ static hsc_status *add_profile(hsc_page *page,
   return status;
 }
 
+// A folder of exported captures: its tables, a part each.
+static hsc_status *add_dataset(hsc_page *page,
+                               const char *path,
+                               const hsc_report_options *o,
+                               hsc_cli *cli) {
+  for (int v = 0; v < HSC_DATASET_VIEWS; v++) {
+    const char *name = hsc_dataset_view_name((hsc_dataset_view)v);
+    hsc_table *table = NULL;
+    hsc_bytes text = {0};
+    hsc_json json;
+    HSC_TRY(hsc_dataset_table(path, (hsc_dataset_view)v, (size_t)o->limit, &table));
+    hsc_json_init(&json, &text, 0);
+    hsc_table_json(table, &json);
+    hsc_table_destroy(table);
+    hsc_status *status = hsc_bytes_status(&text);
+    if (!status)
+      hsc_page_part(page, "table",
+                    hsc_arena_printf(cli->arena, "%s: %s", hsc_report_base_name(path), name),
+                    hsc_arena_printf(cli->arena, "hloscope tables %s %s", path, name), NULL,
+                    hsc_bytes_view(&text));
+    hsc_bytes_deinit(&text);
+    HSC_TRY(status);
+  }
+  return NULL;
+}
+
 typedef struct stage_pages {
   hsc_page *page;
   const char *path;
@@ -323,6 +350,8 @@ hsc_status *hsc_report_add_file(hsc_page *page,
   }
   if (hsc_hlo_stages_is_at(path))
     return add_dumps(page, path, cli);
+  if (hsc_dataset_is_at(path))
+    return add_dataset(page, path, o, cli);
   if (hsc_xspace_is_at(path))
     return add_profile(page, path, o, cli);
   if (!hsc_ends_with(path, ".ring") && !hsc_ends_with(path, ".hsc") && hsc_file_exists(path)) {

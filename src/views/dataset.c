@@ -1,4 +1,7 @@
 // dataset.c - streaming aggregates over the Parquet files of many captures.
+//
+// Read from the bottom: hsc_dataset_table walks the folders, `count_part` takes a group of rows of
+// a file, each row goes into the histogram of its name, and fill_table reads those.
 #include "views/dataset.h"
 
 #include <dirent.h>
@@ -18,6 +21,7 @@ enum { BUCKETS = 2000 };
 static const double WIDTH = 1.02;
 
 typedef struct aggregate {
+  const char *of;  // host or run; "" in the summary
   const char *category, *name;
   int64_t count, files;
   double total, least, most;
@@ -26,12 +30,31 @@ typedef struct aggregate {
   int64_t last_file;
 } aggregate;
 
+// Texts of a column mostly come from a dictionary, so the same text lies at the same address: what
+// was found for two addresses is found again without looking at the texts. Of one group of rows.
+typedef struct known {
+  const char *category, *name;
+  aggregate *found;
+} known;
+enum { KNOWN = 1024 };
+
 typedef struct dataset {
   hsc_arena *arena;
-  hsc_map *names;  // category, a zero byte, name -> aggregate
+  hsc_dataset_view view;
+  hsc_map *names;  // of, category, name with a byte 1 between -> aggregate
   hsc_map *hosts, *runs;
   int64_t files;
+  hsc_view *categories, *texts;  // [room]
+  double *durations;             // [room]
+  size_t room;
+  known known[KNOWN];
 } dataset;
+
+static const char *const view_names[HSC_DATASET_VIEWS] = {"summary", "hosts", "runs"};
+
+const char *hsc_dataset_view_name(hsc_dataset_view view) {
+  return view_names[view];
+}
 
 bool hsc_dataset_is_at(const char *path) {
   DIR *folder = opendir(path);
@@ -43,23 +66,39 @@ bool hsc_dataset_is_at(const char *path) {
   return found;
 }
 
-// ---- one file -----------------------------------------------------------------------------------
+// ---- a group of rows ----------------------------------------------------------------------------
 
-static hsc_status *find_aggregate(dataset *d, hsc_view category, hsc_view name, aggregate **out) {
+static hsc_status *find_aggregate(
+    dataset *d, const char *of, hsc_view category, hsc_view name, aggregate **out) {
   char key[1024];
-  int size = snprintf(key, sizeof key, "%.*s%c%.*s", (int)category.size, category.data, 1,
-                      (int)name.size, name.data);
+  int size = snprintf(key, sizeof key, "%s%c%.*s%c%.*s", of, 1, (int)category.size, category.data,
+                      1, (int)name.size, name.data);
   hsc_view view = {key, (size_t)size < sizeof key ? (size_t)size : sizeof key - 1};
   *out = hsc_map_get(d->names, view);
   if (*out)
     return NULL;
   aggregate *fresh = HSC_NEW(d->arena, aggregate);
+  fresh->of = hsc_arena_strdup(d->arena, of);
   fresh->category = hsc_arena_strndup(d->arena, category.data, category.size);
   fresh->name = hsc_arena_strndup(d->arena, name.data, name.size);
+  view.data = hsc_arena_strndup(d->arena, key, view.size);
   HSC_TRY(hsc_arena_status(d->arena));
   fresh->least = INFINITY;
   *out = fresh;
   return hsc_map_put(d->names, view, fresh);
+}
+
+static hsc_status *find_again(
+    dataset *d, const char *of, hsc_view category, hsc_view name, aggregate **out) {
+  uintptr_t mixed = ((uintptr_t)name.data >> 2) + ((uintptr_t)category.data >> 1);
+  known *k = &d->known[mixed % KNOWN];
+  if (k->name == name.data && k->category == category.data) {
+    *out = k->found;
+    return NULL;
+  }
+  HSC_TRY(find_aggregate(d, of, category, name, out));
+  *k = (known){category.data, name.data, *out};
+  return NULL;
 }
 
 static void add(aggregate *a, double ns, int64_t file) {
@@ -76,7 +115,7 @@ static void add(aggregate *a, double ns, int64_t file) {
     a->buckets[bucket < BUCKETS ? bucket : BUCKETS - 1]++;
 }
 
-static hsc_status *find_column(hsc_parquet_file *file, const char *name, size_t *out) {
+hsc_status *hsc_dataset_column(const hsc_parquet_file *file, const char *name, size_t *out) {
   for (*out = 0; *out < hsc_parquet_column_count(file); ++*out)
     if (!strcmp(hsc_parquet_column_name(file, *out), name))
       return NULL;
@@ -88,82 +127,119 @@ static bool is_counted(hsc_view category) {
   return !hsc_view_equals_text(category, "pass") && !hsc_view_equals_text(category, "framework");
 }
 
-static hsc_status *read_columns(dataset *d, hsc_parquet_file *file) {
-  size_t rows = hsc_parquet_row_count(file);
-  hsc_view *categories = hsc_alloc((rows + 1) * sizeof *categories);
-  hsc_view *names = hsc_alloc((rows + 1) * sizeof *names);
-  double *durations = hsc_alloc((rows + 1) * sizeof *durations);
-  size_t at[3];
-  hsc_status *status = categories && names && durations ? NULL : hsc_status_out_of_memory();
-  if (status)
-    goto done;
-  HSC_GOTO(find_column(file, "category", &at[0]));
-  HSC_GOTO(find_column(file, "name", &at[1]));
-  HSC_GOTO(find_column(file, "duration_ns", &at[2]));
-  HSC_GOTO(hsc_parquet_read_texts(file, at[0], categories));
-  HSC_GOTO(hsc_parquet_read_texts(file, at[1], names));
-  HSC_GOTO(hsc_parquet_read_doubles(file, at[2], durations));
-  d->files++;
-  for (size_t i = 0; i < rows; i++) {
-    aggregate *found;
-    if (isnan(durations[i]) || !categories[i].size || !is_counted(categories[i]))
-      continue;
-    HSC_GOTO(find_aggregate(d, categories[i], names[i], &found));
-    add(found, durations[i], d->files);
-  }
-done:
-  hsc_free(categories);
-  hsc_free(names);
-  hsc_free(durations);
-  return status;
+static hsc_status *make_room(dataset *d, size_t rows) {
+  if (rows <= d->room)
+    return NULL;
+  hsc_free(d->categories);
+  hsc_free(d->texts);
+  hsc_free(d->durations);
+  d->room = rows;
+  d->categories = hsc_alloc(rows * sizeof *d->categories);
+  d->texts = hsc_alloc(rows * sizeof *d->texts);
+  d->durations = hsc_alloc(rows * sizeof *d->durations);
+  return d->categories && d->texts && d->durations ? NULL : hsc_status_out_of_memory();
 }
 
-static hsc_status *read_file(dataset *d, const char *path) {
-  hsc_bytes bytes = {0};
-  hsc_parquet_file *file = NULL;
-  hsc_status *status = hsc_file_read(path, &bytes);
-  if (!status)
-    status = hsc_parquet_open(hsc_bytes_view(&bytes), &file);
-  if (!status)
-    status = read_columns(d, file);
-  hsc_parquet_close(file);
-  hsc_bytes_deinit(&bytes);
-  return hsc_status_note(status, "reading %s", path);
+static hsc_status *remember(hsc_map *set, hsc_arena *arena, const char *text) {
+  if (!*text || hsc_map_get(set, hsc_view_of(text)))
+    return NULL;
+  const char *copy = hsc_arena_strdup(arena, text);
+  HSC_TRY(hsc_arena_status(arena));
+  return hsc_map_put(set, hsc_view_of(copy), set);
+}
+
+static hsc_status *count_part(void *user, const hsc_dataset_part *part) {
+  dataset *d = user;
+  const char *const groups[HSC_DATASET_VIEWS] = {"", part->host, part->run};
+  size_t at[3];
+  HSC_TRY(hsc_dataset_column(part->file, "category", &at[0]));
+  HSC_TRY(hsc_dataset_column(part->file, "name", &at[1]));
+  HSC_TRY(hsc_dataset_column(part->file, "duration_ns", &at[2]));
+  HSC_TRY(make_room(d, part->rows));
+  HSC_TRY(remember(d->hosts, d->arena, part->host));
+  HSC_TRY(remember(d->runs, d->arena, part->run));
+  HSC_TRY(hsc_parquet_group_texts(part->file, part->group, at[0], d->categories));
+  HSC_TRY(hsc_parquet_group_texts(part->file, part->group, at[1], d->texts));
+  HSC_TRY(hsc_parquet_group_doubles(part->file, part->group, at[2], d->durations));
+  memset(d->known, 0, sizeof d->known);
+  d->files = part->number;
+  for (size_t i = 0; i < part->rows; i++) {
+    aggregate *found;
+    if (isnan(d->durations[i]) || !d->categories[i].size || !is_counted(d->categories[i]))
+      continue;
+    HSC_TRY(find_again(d, groups[d->view], d->categories[i], d->texts[i], &found));
+    add(found, d->durations[i], part->number);
+  }
+  return NULL;
 }
 
 // ---- the folders --------------------------------------------------------------------------------
+
+typedef struct walker {
+  hsc_status *(*visit)(void *user, const hsc_dataset_part *part);
+  void *user;
+  int64_t files;
+} walker;
+
+static hsc_status *read_file(walker *w, const char *path, hsc_dataset_part part) {
+  hsc_view bytes;
+  HSC_TRY(hsc_file_map(path, &bytes));
+  part.path = path;
+  part.number = ++w->files;
+  hsc_status *status = hsc_parquet_open(bytes, &part.file);
+  for (part.group = 0; !status && part.group < hsc_parquet_group_count(part.file); part.group++) {
+    part.rows = hsc_parquet_group_rows(part.file, part.group);
+    status = w->visit(w->user, &part);
+    hsc_parquet_forget_texts(part.file);
+  }
+  hsc_parquet_close(part.file);
+  hsc_file_unmap(bytes);
+  return hsc_status_note(status, "reading %s", path);
+}
 
 static int by_name(const struct dirent **a, const struct dirent **b) {
   return strcmp((*a)->d_name, (*b)->d_name);
 }
 
-static hsc_status *walk(dataset *d, const char *path, int depth) {
+// `part` has what the folders above say.
+static hsc_status *walk(walker *w, const char *path, int depth, hsc_dataset_part part) {
   enum { MOST_DEPTH = 8 };
   struct dirent **entries = NULL;
   hsc_status *status = NULL;
   int count = depth < MOST_DEPTH ? scandir(path, &entries, NULL, by_name) : 0;
   for (int i = 0; i < count; i++) {
     const char *name = entries[i]->d_name;
-    char *inside = NULL;
+    hsc_bytes inside = {0};
     struct stat info;
-    if (!status && name[0] != '.') {
-      inside = hsc_arena_printf(d->arena, "%s/%s", path, name);
-      status = hsc_arena_status(d->arena);
+    hsc_bytes_printf(&inside, "%s/%s", path, name);
+    if (!status)
+      status = hsc_bytes_status(&inside);
+    if (!status && name[0] != '.' && stat(hsc_bytes_text(&inside), &info) == 0) {
+      hsc_dataset_part below = part;
+      if (hsc_starts_with(name, "run="))
+        below.run = name + 4;
+      else if (hsc_starts_with(name, "host="))
+        below.host = name + 5;
+      else if (hsc_starts_with(name, "date="))
+        below.date = name + 5;
+      if (S_ISDIR(info.st_mode))
+        status = walk(w, hsc_bytes_text(&inside), depth + 1, below);
+      else if (hsc_ends_with(name, ".parquet"))
+        status = read_file(w, hsc_bytes_text(&inside), part);
     }
-    if (inside && !status && stat(inside, &info) == 0) {
-      if (hsc_starts_with(name, "host="))
-        status = hsc_map_put(d->hosts, hsc_view_of(name), d);
-      else if (hsc_starts_with(name, "run="))
-        status = hsc_map_put(d->runs, hsc_view_of(name), d);
-      if (!status && S_ISDIR(info.st_mode))
-        status = walk(d, inside, depth + 1);
-      else if (!status && hsc_ends_with(name, ".parquet"))
-        status = read_file(d, inside);
-    }
+    hsc_bytes_deinit(&inside);
     free(entries[i]);
   }
   free(entries);
   return status;
+}
+
+hsc_status *hsc_dataset_each(const char *path,
+                             hsc_status *(*visit)(void *user, const hsc_dataset_part *part),
+                             void *user) {
+  walker w = {visit, user, 0};
+  HSC_TRY(walk(&w, path, 0, (hsc_dataset_part){.run = "", .host = "", .date = ""}));
+  return w.files ? NULL : HSC_ERR(NOT_FOUND, "%s holds no Parquet file", path);
 }
 
 // ---- the table ----------------------------------------------------------------------------------
@@ -193,6 +269,8 @@ static double quantile(const aggregate *a, double share) {
 static int by_total(const void *a, const void *b) {
   const aggregate *x = *(aggregate *const *)a;
   const aggregate *y = *(aggregate *const *)b;
+  if (strcmp(x->of, y->of))
+    return strcmp(x->of, y->of);
   if (x->total != y->total)
     return x->total < y->total ? 1 : -1;
   return strcmp(x->name, y->name);
@@ -209,11 +287,15 @@ static hsc_status *fill_table(const dataset *d, size_t limit, hsc_table *table) 
   for (size_t i = 0; i < count; i++)
     all[i] = hsc_map_at(d->names, i, NULL);
   qsort(all, count, sizeof *all, by_total);
+  if (d->view != HSC_DATASET_SUMMARY)
+    hsc_table_column(table, d->view == HSC_DATASET_HOSTS ? "host" : "run", "");
   for (size_t c = 0; c < HSC_COUNT_OF(columns); c++)
     hsc_table_column(table, columns[c][0], columns[c][1]);
   for (size_t i = 0; i < count && (!limit || i < limit); i++) {
     const aggregate *a = all[i];
     hsc_table_row(table);
+    if (d->view != HSC_DATASET_SUMMARY)
+      hsc_table_text(table, *a->of ? a->of : NULL);
     hsc_table_text(table, a->category);
     hsc_table_text(table, a->name);
     hsc_table_int(table, a->files);
@@ -231,27 +313,36 @@ static hsc_status *fill_table(const dataset *d, size_t limit, hsc_table *table) 
   return NULL;
 }
 
-hsc_status *hsc_dataset_summary(const char *path, size_t limit, hsc_table **out_table) {
-  dataset d = {0};
+hsc_status *hsc_dataset_table(const char *path,
+                              hsc_dataset_view view,
+                              size_t limit,
+                              hsc_table **out_table) {
   hsc_table *table = NULL;
   hsc_status *status = NULL;
-  HSC_GOTO(hsc_arena_create(&d.arena));
-  HSC_GOTO(hsc_map_create(&d.names));
-  HSC_GOTO(hsc_map_create(&d.hosts));
-  HSC_GOTO(hsc_map_create(&d.runs));
-  HSC_GOTO(walk(&d, path, 0));
-  if (!d.files)
-    HSC_GOTO(HSC_ERR(NOT_FOUND, "%s holds no Parquet file", path));
-  HSC_GOTO(hsc_table_create("summary", &table));
-  status = fill_table(&d, limit, table);
+  dataset *d = hsc_alloc(sizeof *d);
+  if (!d)
+    return hsc_status_out_of_memory();
+  d->view = view;
+  HSC_GOTO(hsc_arena_create(&d->arena));
+  HSC_GOTO(hsc_map_create(&d->names));
+  HSC_GOTO(hsc_map_create(&d->hosts));
+  HSC_GOTO(hsc_map_create(&d->runs));
+  HSC_GOTO(hsc_dataset_each(path, count_part, d));
+  HSC_GOTO(hsc_table_create(view_names[view], &table));
+  status = fill_table(d, limit, table);
 done:
   if (status)
     hsc_table_destroy(table);
   else
     *out_table = table;
-  hsc_map_destroy(d.names);
-  hsc_map_destroy(d.hosts);
-  hsc_map_destroy(d.runs);
-  hsc_arena_destroy(d.arena);
+  hsc_map_destroy(d->names);
+  hsc_map_destroy(d->hosts);
+  hsc_map_destroy(d->runs);
+  if (d->arena)
+    hsc_arena_destroy(d->arena);
+  hsc_free(d->categories);
+  hsc_free(d->texts);
+  hsc_free(d->durations);
+  hsc_free(d);
   return status;
 }

@@ -27,6 +27,48 @@ def summary(path: pathlib.Path) -> dict:
     }
 
 
+def by_host_and_stats(path: pathlib.Path, together: dict) -> bool:
+    total = sum(row["count"] for row in together.values())
+    for view in ("hosts", "runs"):
+        rows = json.loads(hloscope("tables", path, view, "--format=json").stdout)["rows"]
+        if sum(row["count"] for row in rows) != total or len({r[view[:-1]] for r in rows}) < 1:
+            return False
+    series = json.loads(hloscope("stats", path, "--format=json").stdout)["series"]
+    counts: dict = {}
+    for (_, name), row in together.items():
+        counts[name] = counts.get(name, 0) + row["count"]
+    # stats has every name that has a duration, also those of passes and frameworks
+    if any({s["name"]: s["count"] for s in series}.get(n) != c for n, c in counts.items()):
+        return False
+    page = path.parent / "set.html"
+    done = hloscope("report", path, "-o", page)
+    return done.returncode == 0 and all(
+        f"set: {v}" in page.read_text() for v in ("summary", "hosts")
+    )
+
+
+def drawn_numbers(here: pathlib.Path) -> bool:
+    """50,000 spans of 0, 1, 2, ... ns: drawn are 8,192 at most, in order, over the whole."""
+    try:
+        import duckdb
+    except ImportError:
+        return True
+    part = here / "drawn" / "run=1" / "host=a" / "date=2026-01-01"
+    part.mkdir(parents=True)
+    duckdb.sql(
+        "copy (select 'user' as category, 'x' as name, range as duration_ns from range(50000))"
+        f" to '{part}/events.parquet' (format parquet, row_group_size 4096)"
+    )
+    (row,) = json.loads(hloscope("stats", here / "drawn", "--format=json").stdout)["series"]
+    return (
+        row["drawn_from"] == 50000
+        and 4096 <= row["count"] <= 8192
+        and abs(row["median"] - 25000) < 500
+        and row["min"] < 20
+        and row["max"] > 49950
+    )
+
+
 def main() -> int:
     failed = 0
     with tempfile.TemporaryDirectory(prefix="hloscope-dataset-") as name:
@@ -78,7 +120,7 @@ def main() -> int:
             medians = [r["median"] for r in rows]
             if not 0.98 * min(medians) <= row["median"] <= 1.02 * max(medians):
                 wrong.append((key, "median", row["median"], medians))
-        print("1..2")
+        print("1..4")
         failed += bool(wrong) or len(keys) < 8
         print(
             "not ok" if wrong or len(keys) < 8 else "ok",
@@ -90,6 +132,12 @@ def main() -> int:
         fine = done.returncode == 3 and "docs/queries.md" in done.stderr
         failed += not fine
         print("ok" if fine else "not ok", "2 - other views say where to ask")
+        fine = by_host_and_stats(here / "set", together)
+        failed += not fine
+        print("ok" if fine else "not ok", "3 - by host, run and in stats the sums are the same")
+        fine = drawn_numbers(here)
+        failed += not fine
+        print("ok" if fine else "not ok", "4 - of many numbers stats draws some, spread over all")
     return 1 if failed else 0
 
 

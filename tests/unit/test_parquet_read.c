@@ -120,6 +120,24 @@ static void test_what_we_write_comes_back(void **state) {
     assert_true(hsc_view_equals_text(name[i], text) && (i % 11 ? n[i] == -i : isnan(n[i])) &&
                 x[i] == i / 8.0 && yes[i] == (i % 3 == 0));
   }
+  size_t row = 0;
+  assert_int_equal(hsc_parquet_group_count(file), 3);
+  for (size_t g = 0; g < 3; g++) {
+    size_t rows = hsc_parquet_group_rows(file, g);
+    assert_true(row + rows <= ROWS);
+    assert_ok(hsc_parquet_group_texts(file, g, 0, name));
+    assert_ok(hsc_parquet_group_doubles(file, g, 2, yes));
+    for (size_t i = 0; i < rows; i++, row++) {
+      char text[16];
+      snprintf(text, sizeof text, "op %zu", row % 100);
+      assert_true(hsc_view_equals_text(name[i], text) && yes[i] == x[row]);
+    }
+    hsc_parquet_forget_texts(file);
+  }
+  assert_int_equal(row, ROWS);
+  hsc_status *status = hsc_parquet_group_texts(file, 0, 2, name);
+  assert_int_equal(hsc_status_code(status), HSC_INVALID_ARGUMENT);
+  hsc_status_free(status);
   hsc_free(n);
   hsc_free(x);
   hsc_free(yes);

@@ -190,6 +190,105 @@ static void results_are_the_same_in_any_order(void **state) {
   end_plan(&f);
 }
 
+// ---- timed tasks --------------------------------------------------------------------------------
+
+// A process of a timed task: blocks in which the program, a placebo and the program without a pass
+// take turns. `scale` is how slow the host is.
+static void add_timed(hsc_bytes *out, int task, const char *host, double scale, double placebo) {
+  static const double noise[] = {1, 1.01, 0.99, 1.02, 0.985};
+  hsc_bytes_printf(out,
+                   "{\"task\":\"%032d\",\"outcome\":\"ok\",\"host\":\"%s\",\"started_ns\":%d,"
+                   "\"took_s\":%g,\"series\":{\"run_ns\":[",
+                   task, host, 1 + task, scale);
+  for (int i = 0; i < 12; i++) {
+    double ratio = i % 3 == 2 ? 1.2 : 1;
+    if (i % 3 == 1)
+      ratio = placebo;
+    hsc_bytes_printf(out, "%s%g", i ? "," : "",
+                     1000 * scale * ratio * noise[(i * i + i * task + 3 * task) % 5]);
+  }
+  hsc_bytes_append_text(out,
+                        "],\"variant_count\":[0,1,2,0,1,2,0,1,2,0,1,2],"
+                        "\"block_count\":[0,0,0,1,1,1,2,2,2,3,3,3]}}\n");
+}
+
+static bool has_note(const hsc_table *table, const char *text) {
+  hsc_bytes shown = {0};
+  hsc_json json;
+  hsc_json_init(&json, &shown, 0);
+  hsc_table_json(table, &json);
+  bool found = strstr(hsc_bytes_text(&shown), text) != NULL;
+  hsc_bytes_deinit(&shown);
+  return found;
+}
+
+// 16 processes each on a quiet host and on one of grade C that is three times as slow and, with
+// `drift`, half as slow again in its later half.
+static void effects_of(double drift, double placebo, hsc_table **out_table) {
+  enum { EACH = 16 };
+  hsc_bytes tasks = {0};
+  hsc_bytes plan = {0};
+  hsc_bytes rows = {0};
+  hsc_sweep_results results;
+  fixture f;
+  char hash[33];
+  char path[4200];
+  EXPECT_OK(hsc_scratch_create(&f.folder));
+  snprintf(path, sizeof path, "%s/results", f.folder);
+  EXPECT_OK(hsc_dir_make(path));
+  for (int i = 0; i < 2 * EACH; i++)
+    hsc_bytes_printf(&tasks,
+                     "{\"id\":\"%032d\",\"kind\":\"time\",\"program\":\"p\",\"device\":\"cpu\","
+                     "\"off\":\"fusion\",\"repeat\":%d,\"input\":\"inputs/p.hlo\",\"cost_s\":1,"
+                     "\"limit_s\":9,\"do\":{\"job\":{\"job\":\"interleave\"},\"names\":[\"\","
+                     "\"hloscope-placebo-1\",\"fusion\"]}}\n",
+                     i, i);
+  hsc_hash128_hex(hsc_hash128_of(tasks.data, tasks.size, 0), hash);
+  hsc_bytes_printf(&plan, "{\"format\":1,\"id\":\"%s\",\"kind\":\"time\",\"tasks\":%d}", hash,
+                   2 * EACH);
+  put_file(f.folder, "tasks.jsonl", hsc_bytes_text(&tasks));
+  put_file(f.folder, "plan.json", hsc_bytes_text(&plan));
+  EXPECT_OK(hsc_sweep_open(f.folder, &f.sweep));
+  for (int h = 0; h < 2; h++) {
+    const char *host = h ? "loud" : "calm";
+    hsc_bytes_reset(&rows);
+    hsc_bytes_printf(&rows,
+                     "{\"plan\":\"%s\",\"host\":\"%s\",\"environment\":{\"grade\":\"%s\"}}\n",
+                     f.sweep->id, host, h ? "C" : "A");
+    for (int i = 0; i < EACH; i++)
+      add_timed(&rows, 2 * i + h, host, h ? 3 * (i < EACH / 2 ? 1 : drift) : 1, placebo);
+    put_file(f.folder, h ? "results/b.jsonl" : "results/a.jsonl", hsc_bytes_text(&rows));
+  }
+  EXPECT_OK(hsc_sweep_results_read(f.sweep, &results));
+  assert_int_equal(results.done, 2 * EACH);
+  EXPECT_OK(hsc_sweep_effects(f.sweep, &results, out_table));
+  hsc_sweep_results_deinit(f.sweep, &results);
+  hsc_bytes_deinit(&tasks);
+  hsc_bytes_deinit(&plan);
+  hsc_bytes_deinit(&rows);
+  end_plan(&f);
+}
+
+static void ratios_stay_within_hosts_and_hosts_are_named(void **state) {
+  hsc_table *table = NULL;
+  effects_of(1.5, 1, &table);
+  assert_int_equal(hsc_table_row_count(table), 2);
+  assert_true(has_note(table, "\"hosts\": 2"));
+  // of 1.2, in noise of 2 %, though the loud host takes three times as long
+  assert_true(has_note(table, "\"ratio\": 1.19"));
+  assert_true(has_note(table, "host loud had grade C"));
+  assert_true(has_note(table, "host loud drifts"));
+  assert_false(has_note(table, "host calm"));
+  assert_false(has_note(table, "the placebo is not 1"));
+  hsc_table_destroy(table);
+  effects_of(1, 1, &table);
+  assert_false(has_note(table, "drifts"));
+  hsc_table_destroy(table);
+  effects_of(1, 1.1, &table);
+  assert_true(has_note(table, "the placebo is not 1"));
+  hsc_table_destroy(table);
+}
+
 static void a_changed_plan_is_noticed(void **state) {
   static const double costs[] = {1, 1};
   fixture f;
@@ -232,6 +331,7 @@ int main(void) {
       cmocka_unit_test(no_interval_over_few_processes),
       cmocka_unit_test(the_longest_expected_task_is_next),
       cmocka_unit_test(results_are_the_same_in_any_order),
+      cmocka_unit_test(ratios_stay_within_hosts_and_hosts_are_named),
       cmocka_unit_test(a_changed_plan_is_noticed),
       cmocka_unit_test(a_plan_reads_nothing_outside_of_its_folder),
   };

@@ -1,5 +1,6 @@
 // file_io.c - whole files in and out, directories, and where hloscope itself lies. Everything else
 // reads and writes through here, so messages about files look the same everywhere.
+#include "base/core/spill.h"
 #include "base/core/bytes.h"
 #include "base/core/memory.h"
 #include "base/core/status.h"
@@ -12,6 +13,7 @@
 #include <limits.h>
 #include <link.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -95,6 +97,35 @@ hsc_status *hsc_file_read(const char *path, hsc_bytes *out_bytes) {
     status = read_all(fd, path, info.st_size > 0 ? (size_t)info.st_size : 0, out_bytes);
   close(fd);
   return status;
+}
+
+hsc_status *hsc_file_map(const char *path, hsc_view *out_bytes) {
+  *out_bytes = (hsc_view){"", 0};
+  int fd = open(path, O_RDONLY | O_CLOEXEC);
+  if (fd < 0)
+    return hsc_status_errno(errno, "cannot open", path);
+  struct stat info;
+  hsc_status *status = NULL;
+  if (fstat(fd, &info) < 0) {
+    status = hsc_status_errno(errno, "cannot read", path);
+  } else if (info.st_size > 0) {
+    void *memory = mmap(NULL, (size_t)info.st_size, PROT_READ, MAP_SHARED, fd, 0);
+    if (memory == MAP_FAILED)
+      status = hsc_status_errno(errno, "cannot map", path);
+    else
+      *out_bytes = (hsc_view){memory, (size_t)info.st_size};
+  }
+  close(fd);
+  if (!status)
+    hsc_spill_watch(out_bytes->data, out_bytes->size);
+  return status;
+}
+
+void hsc_file_unmap(hsc_view bytes) {
+  if (!bytes.size)
+    return;
+  hsc_spill_forget(bytes.data);
+  munmap((void *)(uintptr_t)bytes.data, bytes.size);
 }
 
 hsc_status *hsc_fd_read(int fd, const char *path, hsc_bytes *out_bytes) {

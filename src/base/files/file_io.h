@@ -5,6 +5,10 @@
 
 // whole file; "-" reads standard input
 HSC_MUST_USE hsc_status *hsc_file_read(const char *path, hsc_bytes *out_bytes);
+// A whole file without reading it: pages come as they are looked at, and go again (spill.h).
+// Errors: the file's. It must not become shorter meanwhile.
+HSC_MUST_USE hsc_status *hsc_file_map(const char *path, hsc_view *out_bytes);
+void hsc_file_unmap(hsc_view bytes);
 // Writes beside the target and renames over it, so that readers see the old or the new file, never
 // a part.
 HSC_MUST_USE hsc_status *hsc_file_write_atomic(const char *path, const void *data, size_t size);

@@ -189,6 +189,7 @@ typedef struct chunk {  // of one column in one row group
 struct hsc_parquet_file {
   hsc_view bytes;
   hsc_arena *arena;
+  hsc_arena *texts;  // and dictionaries: until they are forgotten
   parquet_column *columns;
   size_t column_count, row_count, group_count;
   chunk *chunks;  // [group][column]
@@ -379,6 +380,11 @@ static hsc_status *read_footer(hsc_parquet_file *file) {
                      "damaged Parquet file: column '%s' has %zu values, the file %zu rows",
                      file->columns[c].name, rows, file->row_count);
   }
+  for (size_t g = 0; g < file->group_count; g++)
+    for (size_t c = 0; c < file->column_count; c++)
+      if (!file->columns[c].nested && (size_t)file->chunks[g * file->column_count + c].values !=
+                                          hsc_parquet_group_rows(file, g))
+        return damaged(file, b.data, "a row group whose columns differ in length");
   // A page of one repeated value may be short, but not a billion times shorter than its rows.
   if (file->row_count > ((size_t)1 << 30))
     return HSC_ERR(UNIMPLEMENTED, "the Parquet file has %zu rows; 2^30 are read at most",
@@ -393,6 +399,8 @@ hsc_status *hsc_parquet_open(hsc_view bytes, hsc_parquet_file **out_file) {
     return hsc_status_out_of_memory();
   *file = (hsc_parquet_file){.bytes = bytes};
   hsc_status *status = hsc_arena_create(&file->arena);
+  if (!status)
+    status = hsc_arena_create(&file->texts);
   if (!status)
     status = hsc_map_create(&file->metadata);
   if (!status)
@@ -411,6 +419,8 @@ void hsc_parquet_close(hsc_parquet_file *file) {
     hsc_map_destroy(file->metadata);
   if (file->arena)
     hsc_arena_destroy(file->arena);
+  if (file->texts)
+    hsc_arena_destroy(file->texts);
   hsc_bytes_deinit(&file->page);
   hsc_bytes_deinit(&file->dictionary);
   hsc_free(file);
@@ -671,13 +681,13 @@ static hsc_status *read_dictionary(hsc_parquet_file *file,
     return damaged(file, file->bytes.data, "a dictionary with more values than bytes");
   size_t count = (size_t)p->values;
   if (type == TYPE_BYTE_ARRAY)
-    out->texts = HSC_NEW_ARRAY(file->arena, hsc_view, count + 1);
+    out->texts = HSC_NEW_ARRAY(file->texts, hsc_view, count + 1);
   else
-    out->numbers = HSC_NEW_ARRAY(file->arena, double, count + 1);
+    out->numbers = HSC_NEW_ARRAY(file->texts, double, count + 1);
   if (!out->texts && !out->numbers)
     return hsc_status_out_of_memory();
   // Texts are kept by callers until the file is closed, the buffer is not.
-  const char *bytes = type == TYPE_BYTE_ARRAY ? hsc_arena_copy(file->arena, file->dictionary.data,
+  const char *bytes = type == TYPE_BYTE_ARRAY ? hsc_arena_copy(file->texts, file->dictionary.data,
                                                                file->dictionary.size)
                                               : (const char *)file->dictionary.data;
   if (file->dictionary.size && !bytes)
@@ -750,7 +760,7 @@ static hsc_status *read_values(hsc_parquet_file *file,
       }
     }
   } else if (p->encoding == ENCODING_PLAIN) {
-    const char *bytes = to.texts ? hsc_arena_copy(file->arena, body.data, body.size) : body.data;
+    const char *bytes = to.texts ? hsc_arena_copy(file->texts, body.data, body.size) : body.data;
     if (body.size && !bytes)
       return hsc_status_out_of_memory();
     plain in = {(const uint8_t *)bytes, (const uint8_t *)bytes + body.size, c->type, 0};
@@ -861,25 +871,64 @@ static hsc_status *read_chunk_pages(
   return NULL;
 }
 
-static hsc_status *read_column(hsc_parquet_file *file,
-                               size_t c,
-                               hsc_parquet_kind wanted,
-                               target to) {
-  const parquet_column *of = &file->columns[c];
-  if (hsc_parquet_column_kind(file, c) != wanted)
-    return HSC_ERR(INVALID_ARGUMENT, "column '%s' does not hold %s", of->name,
-                   wanted == HSC_PARQUET_KIND_TEXT ? "texts" : "numbers");
+static hsc_status *check_kind(const hsc_parquet_file *file, size_t c, hsc_parquet_kind wanted) {
+  return hsc_parquet_column_kind(file, c) == wanted
+             ? NULL
+             : HSC_ERR(INVALID_ARGUMENT, "column '%s' does not hold %s", file->columns[c].name,
+                       wanted == HSC_PARQUET_KIND_TEXT ? "texts" : "numbers");
+}
+
+static hsc_status *read_group(
+    hsc_parquet_file *file, size_t group, size_t c, size_t row, target to) {
+  return read_chunk_pages(file, &file->columns[c], &file->chunks[group * file->column_count + c],
+                          row, to);
+}
+
+static hsc_status *read_column(hsc_parquet_file *file, size_t c, target to) {
   for (size_t g = 0, row = 0; g < file->group_count; g++) {
-    const chunk *part = &file->chunks[g * file->column_count + c];
-    HSC_TRY(read_chunk_pages(file, of, part, row, to));
-    row += (size_t)part->values;
+    HSC_TRY(read_group(file, g, c, row, to));
+    row += hsc_parquet_group_rows(file, g);
   }
   return NULL;
 }
 
+size_t hsc_parquet_group_count(const hsc_parquet_file *file) {
+  return file->group_count;
+}
+
+// Flat columns have a value a row, and opening the file saw that they agree.
+size_t hsc_parquet_group_rows(const hsc_parquet_file *file, size_t group) {
+  for (size_t c = 0; c < file->column_count; c++)
+    if (!file->columns[c].nested)
+      return (size_t)file->chunks[group * file->column_count + c].values;
+  return 0;
+}
+
+hsc_status *hsc_parquet_group_doubles(hsc_parquet_file *file,
+                                      size_t group,
+                                      size_t column,
+                                      double *out) {
+  HSC_TRY(check_kind(file, column, HSC_PARQUET_KIND_NUMBER));
+  return read_group(file, group, column, 0, (target){.numbers = out});
+}
+
+hsc_status *hsc_parquet_group_texts(hsc_parquet_file *file,
+                                    size_t group,
+                                    size_t column,
+                                    hsc_view *out) {
+  HSC_TRY(check_kind(file, column, HSC_PARQUET_KIND_TEXT));
+  return read_group(file, group, column, 0, (target){.texts = out});
+}
+
+void hsc_parquet_forget_texts(hsc_parquet_file *file) {
+  hsc_arena_reset(file->texts);
+}
+
 hsc_status *hsc_parquet_read_doubles(hsc_parquet_file *file, size_t column, double *out) {
-  return read_column(file, column, HSC_PARQUET_KIND_NUMBER, (target){.numbers = out});
+  HSC_TRY(check_kind(file, column, HSC_PARQUET_KIND_NUMBER));
+  return read_column(file, column, (target){.numbers = out});
 }
 hsc_status *hsc_parquet_read_texts(hsc_parquet_file *file, size_t column, hsc_view *out) {
-  return read_column(file, column, HSC_PARQUET_KIND_TEXT, (target){.texts = out});
+  HSC_TRY(check_kind(file, column, HSC_PARQUET_KIND_TEXT));
+  return read_column(file, column, (target){.texts = out});
 }

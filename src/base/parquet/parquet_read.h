@@ -37,12 +37,27 @@ const char *hsc_parquet_column_name(const hsc_parquet_file *file, size_t column)
 hsc_parquet_kind hsc_parquet_column_kind(const hsc_parquet_file *file, size_t column);
 // NULL = not there; lives as long as the file
 const char *hsc_parquet_get_metadata(const hsc_parquet_file *file, const char *key);
+// Rows lie in groups, which can be read one by one: a file of any size in the memory of a group.
+size_t hsc_parquet_group_count(const hsc_parquet_file *file);
+size_t hsc_parquet_group_rows(const hsc_parquet_file *file, size_t group);
+// As the functions for all rows below; out has room for the group's.
+HSC_MUST_USE hsc_status *hsc_parquet_group_doubles(hsc_parquet_file *file,
+                                                   size_t group,
+                                                   size_t column,
+                                                   double *out);
+HSC_MUST_USE hsc_status *hsc_parquet_group_texts(hsc_parquet_file *file,
+                                                 size_t group,
+                                                 size_t column,
+                                                 hsc_view *out);
+// Ends the life of all texts that were read so far.
+void hsc_parquet_forget_texts(hsc_parquet_file *file);
 // All rows of a column, in order. out has room for every row.
 // bool is 0 or 1; 64-bit integers to 53 bits
 HSC_MUST_USE hsc_status *hsc_parquet_read_doubles(hsc_parquet_file *file,
                                                   size_t column,
                                                   double *out);
-// Texts lie in the file's memory until it is closed; null is the view {NULL, 0}.
+// Texts lie in the file's memory until it is closed or told to forget them; null is the view
+// {NULL, 0}.
 HSC_MUST_USE hsc_status *hsc_parquet_read_texts(hsc_parquet_file *file,
                                                 size_t column,
                                                 hsc_view *out);

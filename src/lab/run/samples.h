@@ -17,6 +17,9 @@
 //   tables            {"columns", "rows"}, JSON lines, CSV (comma, semicolon, tab, blanks; with or
 //                     without a heading), Parquet: numeric columns, grouped by texts
 //   bare numbers      one or several in a line; # begins a comment
+//   a folder          of exported captures (views/dataset.h): durations by name; by host, run or
+//                     date where `by` says so. Of a series of more than 8,192 one of each few that
+//                     follow each other is drawn at random: see drawn_from
 // NaN, Infinity and null are samples that are not finite: kept, to be counted by who uses them.
 // Units are given by names that end in _ns, _us, _ms, _s or
 // (s) and by Parquet metadata of hloscope; times come out in seconds or nanoseconds.
@@ -36,6 +39,9 @@ typedef struct hsc_sample_series {
   bool one_process;
   // [count] why a sample is slow, NULL where nothing is known; NULL = nothing is known of any
   const char **causes;
+  // so many numbers there were, of which the samples were drawn; 0 = all are here
+  size_t drawn_from;
+  double least, most;  // of all those
 } hsc_sample_series;
 
 typedef struct hsc_samples hsc_samples;

@@ -73,3 +73,7 @@ HSC_MUST_USE hsc_status *hsc__samples_parquet(hsc_samples *set,
                                               const char *path,
                                               hsc_view bytes,
                                               const hsc_samples_options *options);
+// samples_dataset.c: a folder of Parquet files, a group of rows at a time.
+HSC_MUST_USE hsc_status *hsc__samples_dataset(hsc_samples *set,
+                                              const char *path,
+                                              const hsc_samples_options *options);

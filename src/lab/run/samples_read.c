@@ -1,11 +1,14 @@
 // samples_read.c - which reader a file of samples gets.
 #include "base/files/file_io.h"
 #include "lab/run/samples_internal.h"
+#include "views/dataset.h"
 
 hsc_status *hsc_samples_read(hsc_samples *set,
                              const char *path,
                              const hsc_samples_options *options) {
   hsc_bytes bytes = {0};
+  if (hsc_dataset_is_at(path))
+    return hsc__samples_dataset(set, path, options);
   HSC_TRY(hsc_file_read(path, &bytes));
   hsc_view text = hsc_bytes_view(&bytes);
   size_t before = set->count;

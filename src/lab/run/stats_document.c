@@ -208,6 +208,8 @@ static hsc_status *describe(const hsc_sample_series *s,
   }
   json_object_set_new(out, "count", json_integer((json_int_t)c->n));
   json_object_set_new(out, "not_finite", json_integer((json_int_t)(s->count - c->n)));
+  if (s->drawn_from)
+    json_object_set_new(out, "drawn_from", json_integer((json_int_t)s->drawn_from));
   json_object_set_new(out, "processes",
                       json_integer(c->one_process ? 1 : (json_int_t)c->block_count));
   json_object_set_new(out, "worth", number(worth));
@@ -490,6 +492,13 @@ hsc_status *hsc_stats_document(const hsc_samples *samples,
     memset(all, 0, (n + 1) * sizeof *all);
   for (size_t i = 0; i < n && !status; i++) {
     json_t *row = json_object();
+    const hsc_sample_series *s = hsc_samples_at(samples, i);
+    if (s->drawn_from)
+      json_array_append_new(
+          notes,
+          json_sprintf("%s: %zu numbers drawn from %zu, at random one of each few that follow "
+                       "each other; the least of all is %.6g %s, the most %.6g %s",
+                       s->name, s->count, s->drawn_from, s->least, s->unit, s->most, s->unit));
     json_array_append_new(series, row);
     status = clean_of(hsc_samples_at(samples, i), &all[i]);
     if (!status)
