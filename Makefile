@@ -69,8 +69,11 @@ test-passes: build-tests ## every pass: random programs (COUNT=1000) by the eval
 	@$(BUILD)/tests/conformance/test_random_programs $(or $(COUNT),1000)
 	@$(BUILD)/tests/conformance/test_programs passes . $(MODELS)
 
-.PHONY: test-releases
-test-releases: build-tests ## the tutorial of upgrades, each line, with releases of jaxlib from the package index (3 GB below HLOSCOPE_VERSIONS_TEST_DIR, minutes)
+.PHONY: test-releases test-culprits
+test-culprits: build-tests ## blame: every seeded culprit, and equal programs on compilers with other legal choices (PLACEBOS=10000 blames)
+	@python3 tests/culprits/blame.py $(BUILD)/hloscope $(BUILD)/tests/culprits/libhloscope_culprit_pjrt.so --all --placebos $(or $(PLACEBOS),1000)
+
+test-releases: build-tests ## the tutorial of upgrades and public reports, with releases of jaxlib from the package index (3 GB below HLOSCOPE_VERSIONS_TEST_DIR, minutes)
 	@python3 tools/run_tests.py $(BUILD) --suite releases $(TEST_OPTIONS)
 
 test-kill: build-tests ## 200 recordings killed at random moments: all that was closed before is there

@@ -268,6 +268,7 @@ static hsc_status *run(const void *args_of_command, hsc_cli *cli) {
   json_t *overrides = NULL;
   char *scratch = NULL;
   hsc_given_inputs inputs = {0};
+  hsc_status *unwritten = NULL;  // why there is no report
   hsc_status *status = NULL;
   if ((capture || failure) && args->inputs)
     return hsc_cli_usage(cli, "--inputs is for a program; what was recorded has its own inputs");
@@ -300,11 +301,14 @@ static hsc_status *run(const void *args_of_command, hsc_cli *cli) {
   if (args->redact)
     json_object_set_new(document, "program", json_string("redacted.hlo"));
   if (args->output)
-    HSC_GOTO(write_report(args, cli, &o, document));
+    unwritten = write_report(args, cli, &o, document);
   HSC_GOTO(cli->format == HSC_FORMAT_JSON ? hsc_cli_document(cli, document)
                                           : print_text(cli, document));
   cli->exit_code = hsc_blame_exit_code(text_at(document, "verdict"));
+  status = unwritten;  // a full disk does not take the verdict away
+  unwritten = NULL;
 done:
+  hsc_status_free(unwritten);
   hsc_scratch_destroy(scratch);
   json_decref(overrides);
   json_decref(kept.overrides);

@@ -3,13 +3,15 @@
 programs that nobody may be accused of.
 
     tests/culprits/blame.py build/hloscope build/tests/culprits/libhloscope_culprit_pjrt.so
-    [--figures]
+    [--all] [--placebos N] [--seed S]
 
 Speaks TAP. A culprit is right when the verdict names its layer and, for a pass, the pass and the
-rewrite. --figures prints the shares too. What needs XLA:CPU is skipped by name where it is not
+rewrite. Every fourth culprit is tried, with --all each of them. --placebos blames the passes'
+examples too, N in all, on compilers that differ from the built-in one by a legal choice. What needs XLA:CPU is skipped by name where it is not
 installed (hloscope devices --install xla-cpu).
 """
 
+import itertools
 import json
 import os
 import pathlib
@@ -22,7 +24,12 @@ import zipfile
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 hloscope, culprit = (str(pathlib.Path(path).resolve()) for path in sys.argv[1:3])
-figures = "--figures" in sys.argv
+everything = "--all" in sys.argv
+number_after = lambda name, default: (
+    int(sys.argv[sys.argv.index(name) + 1]) if name in sys.argv else default
+)
+placebo_count, first_seed = number_after("--placebos", 0), number_after("--seed", 1)
+SAMPLE = 4  # without --all: one of so many
 scratch = pathlib.Path(tempfile.mkdtemp(prefix="hloscope-blame-"))
 cache = os.environ.get("HLOSCOPE_CACHE_DIR") or os.path.join(
     os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "hloscope"
@@ -97,7 +104,123 @@ ENTRY main {
 """
     ),
 }
-for name, text in PROGRAMS.items():
+# Kinds of thunks (src/cpu/core/thunks.def), and a program that has each.
+KERNELS = {
+    "contraction": """HloModule contraction
+ENTRY main {
+  x = f32[96,300] parameter(0)
+  w = f32[300,200] parameter(1)
+  ROOT d = f32[96,200] dot(x, w), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+}
+""",
+    "convolution": """HloModule convolution
+ENTRY main {
+  x = f32[2,12,12,16] parameter(0)
+  w = f32[3,3,16,32] parameter(1)
+  ROOT c = f32[2,12,12,32] convolution(x, w), window={size=3x3 pad=1_1x1_1}, dim_labels=b01f_01io->b01f
+}
+""",
+    "kernel": """HloModule kernel
+ENTRY main {
+  x = f32[40,50] parameter(0)
+  y = f32[40,50] parameter(1)
+  s = f32[40,50] add(x, y)
+  e = f32[40,50] exponential(s)
+  ROOT r = f32[40,50] multiply(e, y)
+}
+""",
+    "sort": """HloModule sort
+less { a = f32[] parameter(0)  b = f32[] parameter(1)  ROOT l = pred[] compare(a, b), direction=LT }
+ENTRY main {
+  x = f32[8,100] parameter(0)
+  ROOT s = f32[8,100] sort(x), dimensions={1}, to_apply=less
+}
+""",
+    "fft": """HloModule fft
+ENTRY main {
+  x = c64[4,48] parameter(0)
+  ROOT f = c64[4,48] fft(x), fft_type=FFT, fft_length={48}
+}
+""",
+    "scatter": """HloModule scatter
+sum { a = f32[] parameter(0)  b = f32[] parameter(1)  ROOT s = f32[] add(a, b) }
+ENTRY main {
+  x = f32[64,8] parameter(0)
+  at = s32[20,1] parameter(1)
+  u = f32[20,8] parameter(2)
+  ROOT s = f32[64,8] scatter(x, at, u), update_window_dims={1}, inserted_window_dims={0}, scatter_dims_to_operand_dims={0}, index_vector_dim=1, to_apply=sum
+}
+""",
+    "windows": """HloModule windows
+ge { a = f32[] parameter(0)  b = f32[] parameter(1)  ROOT m = pred[] compare(a, b), direction=GE }
+sum { a = f32[] parameter(0)  b = f32[] parameter(1)  ROOT s = f32[] add(a, b) }
+ENTRY main {
+  x = f32[2,16,16,4] parameter(0)
+  d = f32[2,8,8,4] parameter(1)
+  zero = f32[] constant(0)
+  ROOT w = f32[2,16,16,4] select-and-scatter(x, d, zero), window={size=1x2x2x1 stride=1x2x2x1}, select=ge, scatter=sum
+}
+""",
+    "moves": """HloModule moves
+ENTRY main {
+  x = f32[30,40] parameter(0)
+  ROOT t = f32[40,30] transpose(x), dimensions={1,0}
+}
+""",
+    "while": """HloModule loop
+more { s = (s32[], f32[64], s32[]) parameter(0)  i = s32[] get-tuple-element(s), index=0  n = s32[] get-tuple-element(s), index=2  ROOT l = pred[] compare(i, n), direction=LT }
+step {
+  s = (s32[], f32[64], s32[]) parameter(0)
+  i = s32[] get-tuple-element(s), index=0
+  x = f32[64] get-tuple-element(s), index=1
+  n = s32[] get-tuple-element(s), index=2
+  one = s32[] constant(1)
+  j = s32[] add(i, one)
+  v = f32[1] dynamic-slice(x, i), dynamic_slice_sizes={1}
+  y = f32[64] dynamic-update-slice(x, v, j)
+  c = f32[64] cosine(y)
+  ROOT r = (s32[], f32[64], s32[]) tuple(j, c, n)
+}
+ENTRY main {
+  x = f32[64] parameter(0)
+  zero = s32[] constant(0)
+  trips = s32[] parameter(1)
+  one = s32[] constant(1)
+  nine = s32[] constant(9)
+  n = s32[] clamp(one, trips, nine)
+  begin = (s32[], f32[64], s32[]) tuple(zero, x, n)
+  end = (s32[], f32[64], s32[]) while(begin), condition=more, body=step
+  ROOT r = f32[64] get-tuple-element(end), index=1
+}
+""",
+    "conditional": """HloModule conditional
+up { x = f32[32] parameter(0)  ROOT e = f32[32] exponential(x) }
+down { x = f32[32] parameter(0)  ROOT e = f32[32] tanh(x) }
+ENTRY main {
+  which = s32[] parameter(0)
+  x = f32[32] parameter(1)
+  ROOT c = f32[32] conditional(which, x, x), branch_computations={up, down}
+}
+""",
+    "small_linalg": """HloModule small_linalg
+ENTRY main {
+  x = f32[6,12,12] parameter(0)
+  d = f32[6,12,12] dot(x, x), lhs_batch_dims={0}, rhs_batch_dims={0}, lhs_contracting_dims={2}, rhs_contracting_dims={2}
+  one = f32[] constant(20)
+  i = s32[12,12] iota(), iota_dimension=0
+  j = s32[12,12] iota(), iota_dimension=1
+  eq = pred[12,12] compare(i, j), direction=EQ
+  ones = f32[12,12] broadcast(one), dimensions={}
+  zero = f32[] constant(0)
+  zeros = f32[12,12] broadcast(zero), dimensions={}
+  eye = f32[12,12] select(eq, ones, zeros)
+  eyes = f32[6,12,12] broadcast(eye), dimensions={1,2}
+  a = f32[6,12,12] add(d, eyes)
+  ROOT c = f32[6,12,12] cholesky(a), lower=true
+}
+""",
+}
+for name, text in [*PROGRAMS.items(), *KERNELS.items()]:
     (scratch / f"{name}.hlo").write_text(text)
 
 
@@ -121,7 +244,10 @@ def skip(name, why):
 def call(*arguments, what=None):
     environment = dict(os.environ, HLOSCOPE_CACHE_DIR=str(scratch / "cache"))
     environment.pop("HLOSCOPE_CULPRIT", None)
-    if what:
+    environment.pop("HLOSCOPE_CPU_ISA", None)
+    if what and what.startswith("isa:"):
+        environment["HLOSCOPE_CPU_ISA"] = what.removeprefix("isa:")
+    elif what:
         environment["HLOSCOPE_CULPRIT"] = what
     result = subprocess.run(
         [hloscope, *map(str, arguments), "--format=json", "--quiet"],
@@ -140,7 +266,7 @@ def call(*arguments, what=None):
 def blame(program, device, *more, what=None):
     return call(
         "blame",
-        scratch / f"{program}.hlo" if program in PROGRAMS else program,
+        scratch / f"{program}.hlo" if program in PROGRAMS or program in KERNELS else program,
         "-d",
         device,
         *more,
@@ -181,11 +307,27 @@ def names_the_rule(program, document):
 
 
 # ---- culprits ----
-seeded = right = 0
+seeded = right = offered = 0
+
+
+def is_sampled():
+    """Whether the next culprit is among those that are tried."""
+    global offered
+    offered += 1
+    return everything or offered % SAMPLE == 1
+
+
+def shows(program, what):
+    """A fault that later passes undo, or that nothing reads, is none."""
+    path = scratch / f"{program}.hlo"
+    _, seen = call("run", path, "-d", culprit, "--compare", "reference", what=what)
+    return any(row["verdict"] == "different" for row in seen.get("compare", []))
 
 
 def culprit_case(program, what, verdict, symptom, *more, named=None, rewrite=None):
     global seeded, right
+    if not is_sampled():
+        return
     # A hang is what takes longer than the limit, and a busy machine takes seconds for what is no
     # hang: then once more with a longer one. Of what is slow a busy machine may blame another part:
     # once more, too.
@@ -208,18 +350,7 @@ def culprit_case(program, what, verdict, symptom, *more, named=None, rewrite=Non
 for program in PROGRAMS:
     for place, count in rewrites_of(program).items():
         for number in sorted({1, count}):
-            _, seen = call(
-                "run",
-                scratch / f"{program}.hlo",
-                "-d",
-                culprit,
-                "--compare",
-                "reference",
-                what=f"{place}:numbers:{number}",
-            )
-            if any(
-                row["verdict"] == "different" for row in seen.get("compare", [])
-            ):  # a fault that later passes undo is none
+            if shows(program, f"{place}:numbers:{number}"):
                 culprit_case(
                     program,
                     f"{place}:numbers:{number}",
@@ -280,6 +411,22 @@ for program in PROGRAMS:
         rewrite=1,
     )
 culprit_case("mlp", "run:slow", "below_hlo", "slow", "--symptom", "slow:3", "--against", "cpu")
+for kind in KERNELS:
+    if call("run", scratch / f"{kind}.hlo", "-d", culprit, what=f"{kind}:error")[0] == 0:
+        check(f"{kind}.hlo has a step of that kind", False, "the compiler does it otherwise")
+        continue
+    if shows(kind, f"{kind}:numbers"):
+        culprit_case(kind, f"{kind}:numbers", "below_hlo", "wrong")
+    culprit_case(kind, f"{kind}:crash", "below_hlo", "crash")
+    culprit_case(kind, f"{kind}:error", "below_hlo", "error")
+for program in ("kernel", "softmax"):
+    culprit_case(program, "link:crash", "below_hlo", "crash")
+    culprit_case(program, "link:error", "below_hlo", "error")
+if shows("contraction", "pool:numbers"):  # several processors
+    culprit_case("contraction", "pool:numbers", "below_hlo", "wrong")
+    culprit_case("contraction", "pool:flaky", "nondeterministic", "wrong")
+culprit_case("contraction", "pool:crash", "below_hlo", "crash")
+culprit_case("sort", "sort:hang", "below_hlo", "hang")
 check(
     f"at least 95 of 100 culprits are found where they are: {right} of {seeded}",
     right >= 0.95 * seeded,
@@ -287,19 +434,41 @@ check(
 
 # ---- nobody ----
 accused = equal = 0
-for program in PROGRAMS:
-    for seed in range(3):
-        for what in (None, "run:last"):
-            code, document = blame(program, culprit, "--runs", "2", "--seed", seed, what=what)
-            equal += 1
-            accused += code == 1
-            check(
-                f"{program}, seed {seed}, {what or 'no culprit'}: nobody",
-                code == 0 and document["verdict"] in ("nothing", "rounding"),
-                document["headline"],
-            )
-if figures:
-    print(f"# culprits found {right} of {seeded}; accusations {accused} of {equal} equal programs")
+# The built-in compiler, and others that differ from it by what a compiler may choose: multiply-adds
+# and wider vectors or none, other orders of sums, convolutions by other algorithms.
+PLACEBOS = (None, "isa:baseline", "isa:avx2", "sums:short", "winograd:never", "winograd:always")
+
+
+def placebo_case(program, seed, what):
+    global accused, equal
+    code, document = blame(program, culprit, "--runs", "2", "--seed", seed, what=what)
+    good = code == 0 and document["verdict"] in ("nothing", "rounding")
+    equal += 1
+    accused += code == 1
+    if code == 1:
+        print(f"# accused: {program}, seed {seed}, {what}: {document['headline']}", flush=True)
+    return good, document
+
+
+for program in PROGRAMS:  # their last bits are rounding; of what moves or sorts they would be wrong
+    good, document = placebo_case(program, 0, "run:last")
+    check(f"{program}, another last bit: nobody", good, document["headline"])
+for program in [*PROGRAMS, *KERNELS]:
+    wrong = []
+    for what in PLACEBOS if everything else PLACEBOS[1:3]:
+        good, document = placebo_case(program, 0, what)
+        if not good:
+            wrong.append(f"{what}: {document['headline']}")
+    check(f"{program}, other legal choices: nobody", not wrong, "\n".join(wrong))
+# The passes' examples, which have every operation that a pass looks for: each before and after it.
+examples = sorted((ROOT / "src" / "passes").glob("*/*.hlo"))
+turns = ((path, what) for path in examples for what in PLACEBOS)
+for number, (path, what) in zip(range(placebo_count), itertools.cycle(turns)):
+    placebo_case(path, first_seed + number // (len(examples) * len(PLACEBOS)), what)
+check(
+    f"fewer than 1 of 100 equal programs are accused: {accused} of {equal}", accused < 0.01 * equal
+)
+print(f"# culprits found {right} of {seeded}; accusations {accused} of {equal} equal programs")
 
 # ---- the report ----
 folder = scratch / "report"

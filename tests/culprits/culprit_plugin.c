@@ -3,19 +3,30 @@
 // programs and the execution. The product has no such switch.
 //
 // HLOSCOPE_CULPRIT=PLACE:KIND[:N][;PLACE:KIND[:N]...]
-//   PLACE  a pass, by XLA's name; "read" (the front end); "run" (the executable)
-//   KIND   numbers  another program of the same shapes; of "run": another output
+//   PLACE  a pass, by XLA's name; "read" (the front end); "run" (the executable); a kind of thunk
+//          ("contraction", "sort"); "link" (the loader of machine code); "pool" (the threads)
+//   KIND   numbers  another program of the same shapes; of "run": another output; of a thunk:
+//                   another first element; of "pool": the last chunk of a loop is not done
 //          crash, hang, error, slow (half a second), slower (three halves of a second)
 //          memory   of a pass: a temporary of 64 copies of the result
 //          flaky    of "run": another output in every second execution
 //          slight   of "run": an output 2^-16 of itself too large, less than its type's tolerance
 //          last     of "run": the last bit of an output, which is no fault
+//          flaky    of "pool": the last chunk is not done in some loops
+//   Legal choices, by which a compiler differs from another and nobody is at fault:
+//          sums:short       products summed in shorter blocks of their inner dimension
+//          winograd:never   convolutions as products; winograd:always  by Winograd's tiles
 //   N      of a pass: at its N-th rewrite of a compile; 1 without
 #include <signal.h>
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "cpu/core/cpu.h"
+#include "base/core/clock.h"
+#include "cpu/core/code.h"
+#include "cpu/core/cpu_internal.h"
+#include "cpu/kernels/conv/convolution.h"
+#include "cpu/kernels/conv/winograd.h"
+#include "cpu/kernels/gemm/gemm.h"
 #include "formats/common/formats.h"
 #include "passes/manager/passes_internal.h"
 
@@ -264,4 +275,122 @@ hsc_status *__wrap_hsc_cpu_execute(hsc_cpu_executable *executable,
   if (wants("run", "last", &number))
     spoil_outputs(executable, outputs, SPOIL_LAST_BIT);
   return NULL;
+}
+
+// ---- kernels: the steps of an executable --------------------------------------------------------
+
+// The first element of a step's first result, when it is of floats or integers of 32 bits.
+static void spoil_step(const hsc_cpu_frame *frame, const hsc_cpu_thunk *thunk) {
+  uint32_t bits;
+  float value;
+  void *result = hsc__cpu_output(frame, thunk, 0);
+  memcpy(&bits, result, sizeof bits);
+  memcpy(&value, result, sizeof value);
+  value = value * 2 + 1;
+  bits += 3;
+  bool is_float = bits > (1u << 24);  // small integers are no numbers as floats
+  memcpy(result, is_float ? (void *)&value : (void *)&bits, sizeof bits);
+}
+
+static hsc_status *step_with_culprit(const hsc_cpu_frame *frame,
+                                     const hsc_cpu_thunk *thunk,
+                                     const char *name,
+                                     hsc_status *(*real)(const hsc_cpu_frame *,
+                                                         const hsc_cpu_thunk *)) {
+  int64_t number = 0;
+  HSC_TRY(misbehave(name));
+  HSC_TRY(real(frame, thunk));
+  if (wants(name, "numbers", &number))
+    spoil_step(frame, thunk);
+  return NULL;
+}
+
+#define THUNK(id, name, choose, module, doc) \
+  hsc_status *__real_hsc__cpu_run_##name(const hsc_cpu_frame *frame, const hsc_cpu_thunk *thunk); \
+  hsc_status *__wrap_hsc__cpu_run_##name(const hsc_cpu_frame *frame, const hsc_cpu_thunk *thunk); \
+  hsc_status *__wrap_hsc__cpu_run_##name(const hsc_cpu_frame *frame, const hsc_cpu_thunk *thunk) { \
+    return step_with_culprit(frame, thunk, #name, __real_hsc__cpu_run_##name); \
+  }
+#include "cpu/core/thunks.def"
+#undef THUNK
+
+// ---- the loader of machine code, the threads ----------------------------------------------------
+
+hsc_status *__real_hsc_cpu_code_link(hsc_view object,
+                                     const hsc_cpu_symbol *symbols,
+                                     size_t symbol_count,
+                                     hsc_cpu_code **out_code);
+hsc_status *__wrap_hsc_cpu_code_link(hsc_view object,
+                                     const hsc_cpu_symbol *symbols,
+                                     size_t symbol_count,
+                                     hsc_cpu_code **out_code);
+hsc_status *__wrap_hsc_cpu_code_link(hsc_view object,
+                                     const hsc_cpu_symbol *symbols,
+                                     size_t symbol_count,
+                                     hsc_cpu_code **out_code) {
+  HSC_TRY(misbehave("link"));
+  return __real_hsc_cpu_code_link(object, symbols, symbol_count, out_code);
+}
+
+void __real_hsc_cpu_pool_run(hsc_cpu_pool *pool,
+                             int64_t chunk_count,
+                             hsc_cpu_chunk_function function,
+                             void *context);
+void __wrap_hsc_cpu_pool_run(hsc_cpu_pool *pool,
+                             int64_t chunk_count,
+                             hsc_cpu_chunk_function function,
+                             void *context);
+void __wrap_hsc_cpu_pool_run(hsc_cpu_pool *pool,
+                             int64_t chunk_count,
+                             hsc_cpu_chunk_function function,
+                             void *context) {
+  int64_t number = 0;
+  hsc_status_free(misbehave("pool"));
+  bool leaves_out = wants("pool", "numbers", &number) ||
+                    (wants("pool", "flaky", &number) && hsc_now_ns() / 1000 % 2);
+  __real_hsc_cpu_pool_run(pool, leaves_out ? chunk_count - 1 : chunk_count, function, context);
+}
+
+// ---- what is legal ------------------------------------------------------------------------------
+
+int __real_hsc_winograd_pays(const hsc_convolution *c);
+int __wrap_hsc_winograd_pays(const hsc_convolution *c);
+int __wrap_hsc_winograd_pays(const hsc_convolution *c) {
+  int64_t number = 0;
+  if (wants("winograd", "never", &number))
+    return 0;
+  return wants("winograd", "always", &number) ? 4 : __real_hsc_winograd_pays(c);
+}
+
+void __real_hsc_gemm_plan(const hsc_cpu_isa *isa,
+                          int element_bytes,
+                          int64_t m,
+                          int64_t n,
+                          int64_t k,
+                          hsc_gemm_matrix a,
+                          hsc_gemm_matrix b,
+                          const hsc_gemm_wish *wish,
+                          hsc_gemm_blocking *out_blocking);
+void __wrap_hsc_gemm_plan(const hsc_cpu_isa *isa,
+                          int element_bytes,
+                          int64_t m,
+                          int64_t n,
+                          int64_t k,
+                          hsc_gemm_matrix a,
+                          hsc_gemm_matrix b,
+                          const hsc_gemm_wish *wish,
+                          hsc_gemm_blocking *out_blocking);
+void __wrap_hsc_gemm_plan(const hsc_cpu_isa *isa,
+                          int element_bytes,
+                          int64_t m,
+                          int64_t n,
+                          int64_t k,
+                          hsc_gemm_matrix a,
+                          hsc_gemm_matrix b,
+                          const hsc_gemm_wish *wish,
+                          hsc_gemm_blocking *out_blocking) {
+  int64_t number = 0;
+  __real_hsc_gemm_plan(isa, element_bytes, m, n, k, a, b, wish, out_blocking);
+  if (wants("sums", "short", &number) && out_blocking->k_block > 8)
+    out_blocking->k_block = 8;  // the scratch was made for longer ones
 }

@@ -4,8 +4,11 @@
 // stage, then the executable (validate). Whatever the symptom, each pass is switched off in turn:
 // the absence of some repairs it. On the built-in compiler the guilty pass is then given fewer
 // rewrites, until the first that matters is found; both ends of that search are looked at.
+#include <dirent.h>
+
 #include <math.h>
 
+#include "base/text/text.h"
 #include "base/files/file_io.h"
 #include "lab/blame/blame_internal.h"
 #include "lab/passes/validate.h"
@@ -436,6 +439,19 @@ typedef struct progress_of_compile {
   bool behind_passes;  // the optimised program was written
 } progress_of_compile;
 
+// Compilers write the optimised program, or what their passes did, when those are through, before
+// any code is made.
+static bool has_optimised(const char *directory) {
+  DIR *open = opendir(directory);
+  bool found = false;
+  for (struct dirent *entry; open && !found && (entry = readdir(open));)
+    found = strstr(entry->d_name, "after_optimizations") ||
+            hsc_ends_with(entry->d_name, ".metadata.textproto");
+  if (open)
+    closedir(open);
+  return found;
+}
+
 static hsc_status *watch_compile(hsc__blame *b, progress_of_compile *out) {
   hsc_answer answer = {0};
   hsc_pass_list list = {0};
@@ -446,6 +462,8 @@ static hsc_status *watch_compile(hsc__blame *b, progress_of_compile *out) {
     status = hsc__blame_overrides_with(b, "xla_dump_to", directory, false, &overrides);
   if (!status) {
     json_object_set_new(overrides, "xla_dump_hlo_pass_re", json_string(".*"));
+    if (b->options->device->source != HSC_DEVICE_PYTHON)
+      json_object_set_new(overrides, "xla_dump_module_metadata", json_true());
     status = hsc__blame_run(b, b->device, &(hsc__trial){.compile = true, .overrides = overrides},
                             &answer);
   }
@@ -456,6 +474,7 @@ static hsc_status *watch_compile(hsc__blame *b, progress_of_compile *out) {
     hsc_status *failed = hsc_pass_list_read_dumps(directory, &list);
     out->before_passes = out->in_compile && !failed && !list.first_dump && !list.row_count;
     hsc_status_free(failed);
+    out->behind_passes = out->in_compile && has_optimised(directory);
   }
   hsc_pass_list_deinit(&list);
   hsc_answer_deinit(&answer);
@@ -463,22 +482,28 @@ static hsc_status *watch_compile(hsc__blame *b, progress_of_compile *out) {
   return status;
 }
 
+static const char *where_of(const progress_of_compile *at) {
+  if (!at->in_compile)
+    return "when it runs, not when it is compiled";
+  if (at->before_passes)
+    return "when it is compiled, before the first pass";
+  return at->behind_passes ? "when it is compiled, after the last pass" : "when it is compiled";
+}
+
 hsc_status *hsc__blame_end(hsc__blame *b) {
   progress_of_compile at = {0};
   const char *name = hsc_symptom_name(b->symptom.kind);
   HSC_TRY(watch_compile(b, &at));
-  hsc__blame_tell(b, "where does it end?", "%s",
-                  !at.in_compile     ? "when it runs, not when it is compiled"
-                  : at.before_passes ? "when it is compiled, before the first pass"
-                                     : "when it is compiled");
+  hsc__blame_tell(b, "where does it end?", "%s", where_of(&at));
   HSC_TRY(hsc__blame_list_passes(b));
   HSC_TRY(try_without_each(b));
   const hsc_pass_row *guilty = last_that_repairs(b);
   hsc_agreement_compared(b->agreement, "the compile", HSC_FINDING_DIFFERENT);
-  if (guilty && at.in_compile) {
+  // a pass whose absence keeps the back end from what it fails on is not guilty of that
+  if (guilty && at.in_compile && !at.behind_passes) {
     hsc__blame_take_pass(b, guilty->pass, guilty->pipeline, -1);
     HSC_TRY(hsc__blame_find_rewrite(b));
-  } else if (!at.in_compile) {
+  } else if (!at.in_compile || (at.behind_passes && b->right.outputs)) {
     b->verdict = HSC__BLAME_BELOW_HLO;
   } else if (b->symptom.kind == HSC_SYMPTOM_ERROR && !b->right.outputs) {
     b->verdict = HSC__BLAME_PROGRAM;

@@ -167,7 +167,7 @@ static hsc_status *take_document(const char *directory,
   json_t *name;
   size_t i;
   if (!is_name(json_object_get(document, "program")) || !text_at(document, "device"))
-    return HSC_ERR(INVALID_ARGUMENT, "%s/%s: no failure that was kept: it names no program",
+    return HSC_ERR(INVALID_ARGUMENT, "%s/%s: it names no device, or no program of its folder",
                    directory, FILE_NAME);
   out->program = in_folder(arena, directory, json_object_get(document, "program"));
   out->device = hsc_arena_strdup(arena, text_at(document, "device"));
