@@ -17,24 +17,8 @@ struct hsc_knowledge {
   const char *directory;
 };
 
-// Room for one more in a heap array that doubles.
-static bool grow(void **array, size_t *capacity, size_t count, size_t item_bytes) {
-  if (count < *capacity)
-    return true;
-  size_t wanted = *capacity ? *capacity * 2 : 64;
-  size_t bytes;
-  if (!hsc_mul_size(wanted, item_bytes, &bytes))
-    return false;
-  void *bigger = hsc_realloc(*array, bytes);
-  if (!bigger)
-    return false;
-  *array = bigger;
-  *capacity = wanted;
-  return true;
-}
-
 static hsc_status *add_problem(hsc_knowledge *kb, const char *path, int line, const char *message) {
-  if (!grow((void **)&kb->problems, &kb->problem_capacity, kb->problem_count, sizeof *kb->problems))
+  if (!HSC_GROW(kb->problems, kb->problem_count, kb->problem_capacity))
     return hsc_status_out_of_memory();
   kb->problems[kb->problem_count++] = (hsc_knowledge_problem){
       hsc_arena_strdup(kb->arena, path), hsc_arena_strdup(kb->arena, message), line};
@@ -54,7 +38,7 @@ static hsc_status *add_entry(hsc_knowledge *kb, const hsc_entry *entry, bool rep
     kb->entries[i] = entry;
     return NULL;
   }
-  if (!grow((void **)&kb->entries, &kb->capacity, kb->count, sizeof *kb->entries))
+  if (!HSC_GROW(kb->entries, kb->count, kb->capacity))
     return hsc_status_out_of_memory();
   kb->entries[kb->count++] = entry;
   return NULL;
@@ -103,7 +87,7 @@ static hsc_status *load_directory(hsc_knowledge *kb,
   for (struct dirent *item; !status && (item = readdir(open));) {
     if (item->d_name[0] == '.')
       continue;
-    if (!grow((void **)&names, &capacity, count, sizeof *names))
+    if (!HSC_GROW(names, count, capacity))
       status = hsc_status_out_of_memory();
     else if (!(names[count] = hsc_arena_printf(kb->arena, "%s/%s", directory, item->d_name)))
       status = hsc_status_out_of_memory();

@@ -12,15 +12,8 @@ typedef struct prover {
 
 static hsc_status *problem(prover *p, const hsc_entry *entry, int line, const char *message) {
   hsc_proof_result *result = p->result;
-  if (result->problem_count == p->capacity) {
-    size_t capacity = p->capacity ? 2 * p->capacity : 16;
-    hsc_knowledge_problem *bigger = HSC_NEW_ARRAY(p->arena, hsc_knowledge_problem, capacity);
-    HSC_TRY(hsc_arena_status(p->arena));
-    if (result->problem_count)
-      memcpy(bigger, result->problems, result->problem_count * sizeof *bigger);
-    result->problems = bigger;
-    p->capacity = capacity;
-  }
+  if (!HSC_GROW_IN(p->arena, result->problems, result->problem_count, p->capacity))
+    return hsc_arena_status(p->arena);
   result->problems[result->problem_count++] =
       (hsc_knowledge_problem){entry->path ? entry->path : entry->id, message, line};
   return hsc_arena_status(p->arena);

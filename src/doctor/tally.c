@@ -83,14 +83,8 @@ static hsc_status *new_finding(hsc__tally *t,
                                hsc_view line,
                                uint64_t line_number,
                                hsc_finding **out_finding) {
-  if (t->count == t->capacity) {
-    size_t capacity = t->capacity ? t->capacity * 2 : 32;
-    hsc_finding **bigger = hsc_realloc(t->findings, capacity * sizeof *bigger);
-    if (!bigger)
-      return hsc_status_out_of_memory();
-    t->findings = bigger;
-    t->capacity = capacity;
-  }
+  if (!HSC_GROW(t->findings, t->count, t->capacity))
+    return hsc_status_out_of_memory();
   hsc_finding *finding = HSC_NEW(t->arena, hsc_finding);
   HSC_TRY(hsc_arena_status(t->arena));
   *finding =
@@ -272,14 +266,8 @@ bool hsc__tally_excludes(hsc__tally *t, size_t index) {
 }
 
 static hsc_status *add_left_out(hsc__tally *t, const hsc_left_out *item) {
-  if (t->left_out_count == t->left_out_capacity) {
-    size_t capacity = t->left_out_capacity ? t->left_out_capacity * 2 : 8;
-    hsc_left_out *bigger = hsc_realloc(t->left_out, capacity * sizeof *bigger);
-    if (!bigger)
-      return hsc_status_out_of_memory();
-    t->left_out = bigger;
-    t->left_out_capacity = capacity;
-  }
+  if (!HSC_GROW(t->left_out, t->left_out_count, t->left_out_capacity))
+    return hsc_status_out_of_memory();
   t->left_out[t->left_out_count++] = *item;
   return NULL;
 }

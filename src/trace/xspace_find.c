@@ -27,16 +27,8 @@ typedef struct list {
 } list;
 
 static bool add(list *l, const char *item) {
-  if (l->count == l->capacity) {
-    int32_t capacity = l->capacity ? 2 * l->capacity : 16;
-    const char **items = HSC_NEW_ARRAY(l->arena, const char *, capacity);
-    if (!items)
-      return false;
-    if (l->count)
-      memcpy(items, l->items, (size_t)l->count * sizeof *items);
-    l->items = items;
-    l->capacity = capacity;
-  }
+  if (!HSC_GROW_IN(l->arena, l->items, l->count, l->capacity))
+    return false;
   if (!item)
     return false;
   l->items[l->count++] = item;

@@ -25,11 +25,9 @@ typedef struct hsc__interval {
     type *items; \
     size_t count, capacity; \
   }
-// Room for one more; false when memory ran out.
-bool hsc__list_grow(void **items, size_t *capacity, size_t count, size_t item_bytes);
+// Adds an element; false when memory ran out.
 #define HSC__ADD(list, ...) \
-  (((list)->count < (list)->capacity || hsc__list_grow((void **)&(list)->items, &(list)->capacity, \
-                                                       (list)->count, sizeof *(list)->items)) && \
+  (HSC_GROW((list)->items, (list)->count, (list)->capacity) && \
    ((list)->items[(list)->count++] = (__VA_ARGS__), true))
 
 typedef struct hsc__run {  // one run of a program on a device

@@ -1,22 +1,7 @@
-// profile_parts.c - what the readers of a profile share: growing lists, notes, times.
+// profile_parts.c - what the readers of a profile share: notes and times.
 #include "views/profile.h"
 
 #include "views/profile_internal.h"
-
-bool hsc__list_grow(void **items, size_t *capacity, size_t count, size_t item_bytes) {
-  size_t more = *capacity ? 2 * *capacity : 16;
-  size_t bytes;
-  if (count < *capacity)
-    return true;
-  if (!hsc_mul_size(more, item_bytes, &bytes))
-    return false;
-  void *grown = hsc_realloc(*items, bytes);
-  if (!grown)
-    return false;
-  *items = grown;
-  *capacity = more;
-  return true;
-}
 
 void hsc__profile_note(hsc_profile *profile, const char *format, ...) {
   va_list args;

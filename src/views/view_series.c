@@ -31,14 +31,8 @@ static hsc__series *find_or_make(hsc__series_set *set, uint32_t category, const 
   hsc__series *series = hsc_map_get(set->by_name, key);
   if (series)
     return series;
-  if (set->count == set->capacity) {
-    size_t capacity = set->capacity ? 2 * set->capacity : 32;
-    hsc__series **list = hsc_realloc(set->list, capacity * sizeof *list);
-    if (!list)
-      return NULL;
-    set->list = list;
-    set->capacity = capacity;
-  }
+  if (!HSC_GROW(set->list, set->count, set->capacity))
+    return NULL;
   series = HSC_NEW(set->arena, hsc__series);
   key.data = hsc_arena_strndup(set->arena, buffer, key.size);
   if (!series || !key.data)
@@ -112,14 +106,8 @@ void hsc__series_sort_values(hsc__series *series) {
 }
 
 bool hsc__series_add(hsc__series *series, double value) {
-  if (series->count == series->capacity) {
-    size_t capacity = series->capacity ? 2 * series->capacity : 16;
-    double *values = hsc_realloc(series->values, capacity * sizeof *values);
-    if (!values)
-      return false;
-    series->values = values;
-    series->capacity = capacity;
-  }
+  if (!HSC_GROW(series->values, series->count, series->capacity))
+    return false;
   series->values[series->count++] = value;
   series->total += value;
   return true;

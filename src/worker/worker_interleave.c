@@ -52,14 +52,9 @@ static hsc_status *add_line(const hsc_xplane *plane,
     if (e.duration_ps <= 0 ||
         (!all && (!e.has_stats || !hsc_xstat_find(e.message, HSC_XEVENT_STATS, hlo_op, &stat))))
       continue;
-    if (count == capacity) {
-      capacity = capacity ? 2 * capacity : 256;
-      kernel_span *more = hsc_realloc(spans, capacity * sizeof(*more));
-      if (!more) {
-        hsc_free(spans);
-        return hsc_status_out_of_memory();
-      }
-      spans = more;
+    if (!HSC_GROW(spans, count, capacity)) {
+      hsc_free(spans);
+      return hsc_status_out_of_memory();
     }
     spans[count++] = (kernel_span){e.offset_ps, e.duration_ps};
   }

@@ -54,6 +54,17 @@ void *hsc_realloc(void *memory, size_t size_bytes) {
   return grow_spilled(&memory, size_bytes) ? memory : realloc(memory, size_bytes ? size_bytes : 1);
 }
 
+void *hsc__grow(void *items, size_t *capacity, size_t item_bytes) {
+  size_t more = *capacity < 8 ? 16 : 2 * *capacity;
+  size_t size_bytes;
+  if (*capacity > SIZE_MAX / 2 || !hsc_mul_size(more, item_bytes, &size_bytes))
+    return NULL;
+  void *grown = hsc_realloc(items, size_bytes);
+  if (grown)
+    *capacity = more;
+  return grown;
+}
+
 void *hsc_alloc_pages(size_t size_bytes, size_t alignment) {
   if (injected_failure())
     return NULL;

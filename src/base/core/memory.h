@@ -36,6 +36,29 @@ void *hsc_realloc(void *memory, size_t size_bytes);
 void *hsc_alloc_pages(size_t size_bytes, size_t alignment);
 void hsc_free(void *memory);
 char *hsc_strdup(const char *text);
+// Room for one more in an array that doubles: `items` is NULL or what an earlier growth made of it,
+// on the heap (HSC_GROW) or in an arena (HSC_GROW_IN, which leaves the old array behind), `capacity`
+// any integer. False when there is no memory, and then the array is as it was. The new room is not
+// zeroed on the heap.
+#define HSC_GROW(items, count, capacity) \
+  HSC__GROW(items, count, capacity, hsc__grow((items), &hsc_room, sizeof *(items)))
+#define HSC_GROW_IN(arena, items, count, capacity) \
+  HSC__GROW(items, count, capacity, \
+            hsc__grow_in((arena), (items), (size_t)(count), &hsc_room, sizeof *(items)))
+#define HSC__GROW(items, count, capacity, grown) \
+  ((size_t)(count) < (size_t)(capacity) || ({ \
+     size_t hsc_room = (size_t)(capacity); \
+     void *hsc_grown = (grown); \
+     if (hsc_grown) { \
+       (items) = hsc_grown; \
+       (capacity) = (__typeof__(capacity))hsc_room; \
+     } \
+     hsc_grown != NULL; \
+   }))
+void *hsc__grow(void *items, size_t *capacity, size_t item_bytes);
+void *hsc__grow_in(
+    hsc_arena *arena, const void *items, size_t count, size_t *capacity, size_t item_bytes);
+
 // Fault injection: the n-th allocation from now (1 = the next) fails, and all after it until reset
 // with 0. Not thread-safe; tests only.
 void hsc_alloc_fail_after(uint64_t n);

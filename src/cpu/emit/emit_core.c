@@ -143,16 +143,8 @@ void hsc__emit_note(
     return;
   if (conditional && buffer >= 0 && element_bytes < 4)
     e->small_conditional = true;
-  if (e->access_count == e->access_capacity) {
-    int32_t wanted = e->access_capacity ? e->access_capacity * 2 : 32;
-    hsc_emit_access *larger = HSC_NEW_ARRAY(e->arena, hsc_emit_access, wanted);
-    if (!larger)
-      return;  // the arena's status tells
-    if (e->access_count)
-      memcpy(larger, e->accesses, sizeof *larger * (size_t)e->access_count);
-    e->accesses = larger;
-    e->access_capacity = wanted;
-  }
+  if (!HSC_GROW_IN(e->arena, e->accesses, e->access_count, e->access_capacity))
+    return;  // the arena's status tells
   e->accesses[e->access_count++] = (hsc_emit_access){.buffer = buffer,
                                                      .linear = *linear,
                                                      .conditional = conditional,

@@ -138,15 +138,8 @@ static hsc_status *remember(hsc_emitter *e,
                             const hsc_affine *index,
                             hsc_lv mask,
                             hsc_emit_value value) {
-  if (e->memo_count == e->memo_capacity) {
-    int32_t wanted = e->memo_capacity ? e->memo_capacity * 2 : 64;
-    hsc_emit_memo *larger = HSC_NEW_ARRAY(e->arena, hsc_emit_memo, wanted);
-    HSC_TRY(hsc_arena_status(e->arena));
-    if (e->memo_count)
-      memcpy(larger, e->memos, sizeof *larger * (size_t)e->memo_count);
-    e->memos = larger;
-    e->memo_capacity = wanted;
-  }
+  if (!HSC_GROW_IN(e->arena, e->memos, e->memo_count, e->memo_capacity))
+    return hsc_arena_status(e->arena);
   const hsc_affine *kept =
       instr->shape.rank ? hsc_arena_copy(e->arena, index, sizeof *index * (size_t)instr->shape.rank)
                         : NULL;

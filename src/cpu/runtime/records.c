@@ -168,19 +168,6 @@ static stream *my_stream(hsc_cpu_session *session) {
   return s;
 }
 
-// Room for one more element of a thread's own array.
-static bool grow(void **items, size_t *capacity, size_t count, size_t item_bytes) {
-  if (count < *capacity)
-    return true;
-  size_t more = *capacity ? 2 * *capacity : 64;
-  void *grown = hsc_realloc(*items, more * item_bytes);
-  if (!grown)
-    return false;
-  *items = grown;
-  *capacity = more;
-  return true;
-}
-
 // Its number, from 1; 0 when there is no memory.
 static int32_t program_number(hsc_cpu_session *session, hsc_cpu_executable *executable) {
   if (mine.last == executable)
@@ -191,8 +178,7 @@ static int32_t program_number(hsc_cpu_session *session, hsc_cpu_executable *exec
     if (session->programs[i] == executable)
       number = i + 1;
   size_t capacity = (size_t)session->program_capacity;
-  if (!number && grow((void **)&session->programs, &capacity, (size_t)session->program_count,
-                      sizeof *session->programs)) {
+  if (!number && HSC_GROW(session->programs, session->program_count, capacity)) {
     session->program_capacity = (int32_t)capacity;
     session->programs[session->program_count++] = executable;
     hsc_cpu_executable_retain(executable);
@@ -214,7 +200,7 @@ hsc_cpu_recording *hsc__cpu_recording_begin(hsc_cpu_executable *executable) {
   stream *s = hsc_cpu_executable_module(executable) ? my_stream(session) : NULL;
   int32_t program = s ? program_number(session, executable) : 0;
   if (!program || !hsc_cpu_executable_module(executable) ||
-      !grow((void **)&s->runs, &s->run_capacity, s->run_count, sizeof *s->runs)) {
+      !HSC_GROW(s->runs, s->run_count, s->run_capacity)) {
     atomic_fetch_add(&session->lost_runs, 1);
     leave();
     return NULL;
@@ -238,7 +224,7 @@ hsc_cpu_thunk_record *hsc__cpu_recording_take(hsc_cpu_recording *recording) {
     hsc_cpu_session *session = atomic_load(&current);
     if (s->full || !session ||
         atomic_fetch_sub(&session->records_left, CHUNK_RECORDS) < CHUNK_RECORDS ||
-        !grow((void **)&s->chunks, &s->chunk_capacity, s->chunk_count, sizeof *s->chunks) ||
+        !HSC_GROW(s->chunks, s->chunk_count, s->chunk_capacity) ||
         !(s->chunks[chunk] = hsc_alloc(CHUNK_RECORDS * sizeof **s->chunks))) {
       s->full = true;
       return NULL;
@@ -273,7 +259,7 @@ void hsc_cpu_span_end(hsc_cpu_span_kind kind, uint64_t begin_ticks, int64_t byte
   if (!session)
     return;
   stream *s = begin_ticks >= session->start_ticks ? my_stream(session) : NULL;
-  if (s && grow((void **)&s->spans, &s->span_capacity, s->span_count, sizeof *s->spans))
+  if (s && HSC_GROW(s->spans, s->span_count, s->span_capacity))
     s->spans[s->span_count++] = (hsc_cpu_span_record){kind, begin_ticks, hsc_trace_ticks(), bytes};
   leave();
 }
@@ -287,7 +273,7 @@ void hsc_cpu_memory_note(const void *address,
     return;
   stream *s = my_stream(session);
   int32_t program = s && executable ? program_number(session, executable) : 0;
-  if (s && grow((void **)&s->memory, &s->memory_capacity, s->memory_count, sizeof *s->memory))
+  if (s && HSC_GROW(s->memory, s->memory_count, s->memory_capacity))
     s->memory[s->memory_count++] = (hsc_cpu_memory_record){
         hsc_trace_ticks(), bytes, executable ? -1 : arrays_bytes, address, program};
   leave();

@@ -290,14 +290,8 @@ static hsc_status *read_called(reader *r, hsc_instr *instr, const hsc_wire_field
   instr->called = called;
   instr->called_count = count;
   for (int i = 0; i < ids.count; i++) {
-    if (r->called_count == r->called_capacity) {
-      size_t capacity = r->called_capacity ? r->called_capacity * 2 : 64;
-      called_fixup *grown = hsc_realloc(r->called, capacity * sizeof *grown);
-      if (!grown)
-        return hsc_status_out_of_memory();
-      r->called = grown;
-      r->called_capacity = capacity;
-    }
+    if (!HSC_GROW(r->called, r->called_count, r->called_capacity))
+      return hsc_status_out_of_memory();
     r->called[r->called_count++] = (called_fixup){instr, before + i, ids.v[i]};
   }
   return NULL;

@@ -68,14 +68,8 @@ static bool define_name(hsc__hlo_parser *p, hsc_view name, hsc_instr *instr) {
 }
 
 bool hsc__hlo_fixup_add(hsc__hlo_parser *p, hsc__fixups *fixups, hsc__fixup fixup) {
-  if (fixups->count == fixups->capacity) {
-    size_t capacity = fixups->capacity ? fixups->capacity * 2 : 16;
-    hsc__fixup *grown = hsc_realloc(fixups->items, capacity * sizeof *grown);
-    if (!grown)
-      return hsc__hlo_out_of_memory(p);
-    fixups->items = grown;
-    fixups->capacity = capacity;
-  }
+  if (!HSC_GROW(fixups->items, fixups->count, fixups->capacity))
+    return hsc__hlo_out_of_memory(p);
   fixups->items[fixups->count++] = fixup;
   return true;
 }
@@ -135,14 +129,8 @@ static hsc_instr *new_instr(hsc__hlo_parser *p, hsc_op op) {
 }
 
 static bool push_operand(hsc__hlo_parser *p, hsc_instr *operand) {
-  if (p->scratch_count == p->scratch_capacity) {
-    size_t capacity = p->scratch_capacity ? p->scratch_capacity * 2 : 64;
-    hsc_instr **grown = hsc_realloc(p->scratch_instrs, capacity * sizeof(hsc_instr *));
-    if (!grown)
-      return hsc__hlo_out_of_memory(p);
-    p->scratch_instrs = grown;
-    p->scratch_capacity = capacity;
-  }
+  if (!HSC_GROW(p->scratch_instrs, p->scratch_count, p->scratch_capacity))
+    return hsc__hlo_out_of_memory(p);
   p->scratch_instrs[p->scratch_count++] = operand;
   return true;
 }

@@ -21,14 +21,8 @@ typedef struct alias_list {
 } alias_list;
 
 static bool alias_add(hsc__hlo_parser *p, alias_list *list, hsc_alias alias) {
-  if (list->count == list->capacity) {
-    size_t capacity = list->capacity ? list->capacity * 2 : 16;
-    hsc_alias *grown = hsc_realloc(list->items, capacity * sizeof *grown);
-    if (!grown)
-      return hsc__hlo_out_of_memory(p);
-    list->items = grown;
-    list->capacity = capacity;
-  }
+  if (!HSC_GROW(list->items, list->count, list->capacity))
+    return hsc__hlo_out_of_memory(p);
   list->items[list->count++] = alias;
   return true;
 }

@@ -375,15 +375,8 @@ bool hsc__hlo_shaped_literal(hsc__hlo_parser *p, hsc_literal **out_literal) {
       return false;
     if (!hsc__hlo_shaped_literal(p, &element))
       return false;
-    if (count == capacity) {
-      capacity = capacity ? 2 * capacity : 4;
-      hsc_literal *grown = HSC_NEW_ARRAY(p->arena, hsc_literal, capacity);
-      if (!grown)
-        return hsc__hlo_out_of_memory(p);
-      if (count)
-        memcpy(grown, elements, (size_t)count * sizeof *grown);
-      elements = grown;
-    }
+    if (!HSC_GROW_IN(p->arena, elements, count, capacity))
+      return hsc__hlo_out_of_memory(p);
     elements[count++] = *element;
   }
   hsc__hlo_leave(p);

@@ -57,14 +57,8 @@ static bool define(hsc__mlir_parser *p, hsc_view name, hsc__mlir_value *values, 
   if (find(p, name))
     return hsc__mlir_error(p, name.data, "the value %%%.*s is defined twice", (int)name.size,
                            name.data);
-  if (p->definition_count == p->definition_capacity) {
-    size_t capacity = p->definition_capacity ? p->definition_capacity * 2 : 128;
-    hsc__mlir_definition *grown = hsc_realloc(p->definitions, capacity * sizeof *grown);
-    if (!grown)
-      return hsc__mlir_out_of_memory(p);
-    p->definitions = grown;
-    p->definition_capacity = capacity;
-  }
+  if (!HSC_GROW(p->definitions, p->definition_count, p->definition_capacity))
+    return hsc__mlir_out_of_memory(p);
   if (p->definition_count >= p->bucket_count && !more_buckets(p))
     return false;
   uint32_t *bucket = bucket_of(p, name);

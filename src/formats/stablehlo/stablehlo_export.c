@@ -250,15 +250,8 @@ static hsc_status *emit(hsc__export_op *op,
     made->results[i] = (hsc__mlir_value){.type = types[i], .owner = made, .block = at->block};
   for (int i = 0; i < op->region_count; i++)
     op->regions[i]->parent = made;
-  if (at->block->op_count == at->capacity) {
-    int32_t capacity = at->capacity ? 2 * at->capacity : 8;
-    hsc__mlir_op **ops = HSC_NEW_ARRAY(x->arena, hsc__mlir_op *, capacity);
-    HSC_TRY(hsc_arena_status(x->arena));
-    if (at->block->op_count)
-      memcpy(ops, at->block->ops, (size_t)at->block->op_count * sizeof *ops);
-    at->block->ops = ops;
-    at->capacity = capacity;
-  }
+  if (!HSC_GROW_IN(x->arena, at->block->ops, at->block->op_count, at->capacity))
+    return hsc_arena_status(x->arena);
   at->block->ops[at->block->op_count++] = made;
   if (out_op)
     *out_op = made;
@@ -565,15 +558,8 @@ hsc_status *hsc__export_function(hsc__exporter *x,
   const void **key = hsc_arena_copy(x->arena, &address, sizeof address);
   HSC_TRY(hsc_arena_status(x->arena));
   HSC_TRY(hsc_map_put(x->functions, address_key(key), (void *)(uintptr_t)*out_symbol));
-  if (x->pending_count == x->pending_capacity) {
-    int32_t capacity = x->pending_capacity ? 2 * x->pending_capacity : 8;
-    const hsc_computation **list = HSC_NEW_ARRAY(x->arena, const hsc_computation *, capacity);
-    HSC_TRY(hsc_arena_status(x->arena));
-    if (x->pending_count)
-      memcpy(list, x->pending, (size_t)x->pending_count * sizeof *list);
-    x->pending = list;
-    x->pending_capacity = capacity;
-  }
+  if (!HSC_GROW_IN(x->arena, x->pending, x->pending_count, x->pending_capacity))
+    return hsc_arena_status(x->arena);
   x->pending[x->pending_count++] = computation;
   return NULL;
 }

@@ -257,16 +257,8 @@ static bool add_once(value_list *list, hsc__mlir_value *value, hsc_arena *arena)
   for (int i = 0; i < list->count; i++)
     if (list->values[i] == value)
       return true;
-  if (list->count == list->capacity) {
-    int32_t capacity = list->capacity ? 2 * list->capacity : 16;
-    hsc__mlir_value **values = HSC_NEW_ARRAY(arena, hsc__mlir_value *, capacity);
-    if (!values)
-      return false;
-    if (list->count)
-      memcpy(values, list->values, (size_t)list->count * sizeof *values);
-    list->values = values;
-    list->capacity = capacity;
-  }
+  if (!HSC_GROW_IN(arena, list->values, list->count, list->capacity))
+    return false;
   list->values[list->count++] = value;
   return true;
 }

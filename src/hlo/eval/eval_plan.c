@@ -18,17 +18,9 @@ typedef struct compiler {
 
 static int32_t new_register(compiler *c) {
   hsc__plan *plan = c->plan;
-  if (plan->register_count == c->register_capacity) {
-    int32_t capacity = c->register_capacity ? c->register_capacity * 2 : 16;
-    void **own = HSC_NEW_ARRAY(c->arena, void *, capacity);
-    if (!own) {
-      c->failed = true;
-      return 0;
-    }
-    if (plan->register_count)
-      memcpy(own, plan->own, (size_t)plan->register_count * sizeof(void *));
-    plan->own = own;
-    c->register_capacity = capacity;
+  if (!HSC_GROW_IN(c->arena, plan->own, plan->register_count, c->register_capacity)) {
+    c->failed = true;
+    return 0;
   }
   void *buffer = hsc_arena_alloc(c->arena, HSC__LANE_BYTES);
   if (!buffer)
@@ -39,17 +31,9 @@ static int32_t new_register(compiler *c) {
 
 static hsc__step *new_step(compiler *c) {
   hsc__plan *plan = c->plan;
-  if (plan->step_count == c->step_capacity) {
-    int32_t capacity = c->step_capacity ? c->step_capacity * 2 : 16;
-    hsc__step *steps = HSC_NEW_ARRAY(c->arena, hsc__step, capacity);
-    if (!steps) {
-      c->failed = true;
-      return NULL;
-    }
-    if (plan->step_count)
-      memcpy(steps, plan->steps, (size_t)plan->step_count * sizeof(*steps));
-    plan->steps = steps;
-    c->step_capacity = capacity;
+  if (!HSC_GROW_IN(c->arena, plan->steps, plan->step_count, c->step_capacity)) {
+    c->failed = true;
+    return NULL;
   }
   return &plan->steps[plan->step_count++];
 }

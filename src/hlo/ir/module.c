@@ -197,17 +197,8 @@ void hsc__name_release(hsc_map *names, const char *name, const void *object) {
 // ---- computations -------------------------------------------------------------------------------
 
 static bool reserve_computation(hsc_module *module) {
-  if (module->computation_count < module->computation_capacity)
-    return true;
-  int capacity = module->computation_capacity ? module->computation_capacity * 2 : 8;
-  hsc_computation **grown = HSC_NEW_ARRAY(module->arena, hsc_computation *, capacity);
-  if (!grown || capacity < 0)
-    return false;
-  if (module->computation_count)
-    memcpy(grown, module->computations, (size_t)module->computation_count * sizeof *grown);
-  module->computations = grown;
-  module->computation_capacity = capacity;
-  return true;
+  return HSC_GROW_IN(module->arena, module->computations, module->computation_count,
+                     module->computation_capacity);
 }
 
 // Out of memory in an arena is sticky and gives out memory that is shared: nothing of it may be
@@ -265,14 +256,8 @@ typedef struct sorter {
 static char OPEN, DONE;  // addresses as marks
 
 static hsc_status *push(sorter *s, hsc_computation *computation) {
-  if (s->depth == s->capacity) {
-    size_t capacity = s->capacity ? s->capacity * 2 : 64;
-    frame *grown = hsc_realloc(s->stack, capacity * sizeof *grown);
-    if (!grown)
-      return hsc_status_out_of_memory();
-    s->stack = grown;
-    s->capacity = capacity;
-  }
+  if (!HSC_GROW(s->stack, s->depth, s->capacity))
+    return hsc_status_out_of_memory();
   s->stack[s->depth++] = (frame){computation, computation->first, 0};
   hsc__ptr_map_put(&s->state, computation, &OPEN);
   return s->state.failed ? hsc_status_out_of_memory() : NULL;

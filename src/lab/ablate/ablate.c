@@ -15,14 +15,8 @@
 
 hsc_status *hsc__ablate_add(
     ablate_run *run, variant_kind kind, const char *name, const char *disable, int *out_number) {
-  if (run->variant_count == run->variant_capacity) {
-    int capacity = run->variant_capacity ? 2 * run->variant_capacity : 256;
-    ablate_variant *variants = hsc_realloc(run->variants, (size_t)capacity * sizeof *variants);
-    if (!variants)
-      return hsc_status_out_of_memory();
-    run->variants = variants;
-    run->variant_capacity = capacity;
-  }
+  if (!HSC_GROW(run->variants, run->variant_count, run->variant_capacity))
+    return hsc_status_out_of_memory();
   run->variants[run->variant_count] =
       (ablate_variant){.kind = kind,
                        .name = hsc_arena_strdup(run->arena, name),

@@ -69,13 +69,8 @@ static hsc_status *add(hsc_phase_stretches *s,
     last->end_ps = end_ps;
     return NULL;
   }
-  if (s->count == s->capacity) {
-    s->capacity = s->capacity ? 2 * s->capacity : 256;
-    stretch *items = hsc_realloc(s->items, s->capacity * sizeof *items);
-    if (!items)
-      return hsc_status_out_of_memory();
-    s->items = items;
-  }
+  if (!HSC_GROW(s->items, s->count, s->capacity))
+    return hsc_status_out_of_memory();
   s->items[s->count++] = (stretch){start_ps, end_ps, phase, s->line_count};
   return NULL;
 }

@@ -35,14 +35,8 @@ void hsc_pass_list_deinit(hsc_pass_list *list) {
 }
 
 hsc_pass_row *hsc_pass_list_add(hsc_pass_list *list, const char *pipeline, const char *pass) {
-  if (list->row_count == list->row_capacity) {
-    size_t capacity = list->row_capacity ? 2 * list->row_capacity : 128;
-    hsc_pass_row *rows = hsc_realloc(list->rows, capacity * sizeof *rows);
-    if (!rows)
-      return NULL;
-    list->rows = rows;
-    list->row_capacity = capacity;
-  }
+  if (!HSC_GROW(list->rows, list->row_count, list->row_capacity))
+    return NULL;
   hsc_pass_row *row = &list->rows[list->row_count++];
   *row = (hsc_pass_row){.pipeline = hsc_arena_strdup(list->arena, pipeline),
                         .pass = hsc_arena_strdup(list->arena, pass),

@@ -656,15 +656,10 @@ static hsc_status *list_dumps(const char *directory,
     if (!parse_dump_name(entry->d_name, arena, &file))
       continue;
     file.path = hsc_arena_printf(arena, "%s/%s", directory, entry->d_name);
-    if (count == capacity) {
-      capacity = capacity ? 2 * capacity : 128;
-      dump_file *more = hsc_realloc(files, capacity * sizeof *more);
-      if (!more) {
-        hsc_free(files);
-        closedir(dir);
-        return hsc_status_out_of_memory();
-      }
-      files = more;
+    if (!HSC_GROW(files, count, capacity)) {
+      hsc_free(files);
+      closedir(dir);
+      return hsc_status_out_of_memory();
     }
     files[count++] = file;
   }

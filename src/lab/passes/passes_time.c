@@ -43,13 +43,8 @@ static hsc_status *add(item_list *list, const char *name, int repeat, double sec
     if (!strcmp(list->items[i].name, name))
       found = &list->items[i];
   if (!found) {
-    if (list->count == list->capacity) {
-      list->capacity = list->capacity ? 2 * list->capacity : 64;
-      item *items = hsc_realloc(list->items, list->capacity * sizeof *items);
-      if (!items)
-        return hsc_status_out_of_memory();
-      list->items = items;
-    }
+    if (!HSC_GROW(list->items, list->count, list->capacity))
+      return hsc_status_out_of_memory();
     found = &list->items[list->count++];
     *found = (item){.name = hsc_arena_strdup(list->arena, name), .last = -1};
     HSC_TRY(hsc_arena_status(list->arena));

@@ -38,15 +38,8 @@ static hsc_status *put(why_kernels *k, int32_t mark, int kernel) {
   struct why_places *p = &k->of[mark];
   if (p->count && p->kernels[p->count - 1] == kernel)
     return NULL;
-  if (p->count == p->room) {
-    int room = p->room ? 2 * p->room : 4;
-    int *list = HSC_NEW_ARRAY(k->arena, int, room);
-    HSC_TRY(hsc_arena_status(k->arena));
-    if (p->count)
-      memcpy(list, p->kernels, (size_t)p->count * sizeof *list);
-    p->kernels = list;
-    p->room = room;
-  }
+  if (!HSC_GROW_IN(k->arena, p->kernels, p->count, p->room))
+    return hsc_arena_status(k->arena);
   p->kernels[p->count++] = kernel;
   return NULL;
 }
@@ -61,15 +54,8 @@ static hsc_status *put_body(why_kernels *k, const hsc_instr *instr, int kernel, 
 }
 
 static hsc_status *add_kernel(why_kernels *k, const hsc_instr *instr) {
-  if (k->count == k->room) {
-    int room = k->room ? 2 * k->room : 64;
-    const char **names = HSC_NEW_ARRAY(k->arena, const char *, room);
-    HSC_TRY(hsc_arena_status(k->arena));
-    if (k->count)
-      memcpy(names, k->names, (size_t)k->count * sizeof *names);
-    k->names = names;
-    k->room = room;
-  }
+  if (!HSC_GROW_IN(k->arena, k->names, k->count, k->room))
+    return hsc_arena_status(k->arena);
   k->names[k->count] = hsc_arena_strdup(k->arena, instr->name);
   HSC_TRY(hsc_arena_status(k->arena));
   return put_body(k, instr, k->count++, 0);
@@ -89,15 +75,8 @@ static hsc_status *add_decisions(why_kernels *k, const hsc_instr *reader) {
     d.count = hsc_not_fused_read(reader, i, d.reasons, WHY_MOST_REASONS);
     if (!d.count)
       continue;
-    if (k->decision_count == k->decision_room) {
-      int room = k->decision_room ? 2 * k->decision_room : 64;
-      why_decision *list = HSC_NEW_ARRAY(k->arena, why_decision, room);
-      HSC_TRY(hsc_arena_status(k->arena));
-      if (k->decision_count)
-        memcpy(list, k->decisions, (size_t)k->decision_count * sizeof *list);
-      k->decisions = list;
-      k->decision_room = room;
-    }
+    if (!HSC_GROW_IN(k->arena, k->decisions, k->decision_count, k->decision_room))
+      return hsc_arena_status(k->arena);
     d.kernels[0] = hsc_arena_strdup(k->arena, from->name);
     d.kernels[1] = hsc_arena_strdup(k->arena, reader->name);
     k->decisions[k->decision_count++] = d;
@@ -204,15 +183,8 @@ static hsc_status *add_pair(pair_finder *f, const why_pair *pair) {
     if (why_producer(&f->list[i]) == why_producer(pair) &&
         why_consumer(&f->list[i]) == why_consumer(pair))
       return NULL;
-  if (f->count == f->room) {
-    size_t room = f->room ? 2 * f->room : 32;
-    why_pair *list = HSC_NEW_ARRAY(f->arena, why_pair, room);
-    HSC_TRY(hsc_arena_status(f->arena));
-    if (f->count)
-      memcpy(list, f->list, f->count * sizeof *list);
-    f->list = list;
-    f->room = room;
-  }
+  if (!HSC_GROW_IN(f->arena, f->list, f->count, f->room))
+    return hsc_arena_status(f->arena);
   f->list[f->count++] = *pair;
   return NULL;
 }

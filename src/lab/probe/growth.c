@@ -55,14 +55,8 @@ typedef struct growth {
 } growth;
 
 static hsc_status *add_sample(series *s, double size, double value) {
-  if (s->count == s->room) {
-    size_t room = s->room ? 2 * s->room : 16;
-    hsc_growth_sample *samples = hsc_realloc(s->samples, room * sizeof *samples);
-    if (!samples)
-      return hsc_status_out_of_memory();
-    s->samples = samples;
-    s->room = room;
-  }
+  if (!HSC_GROW(s->samples, s->count, s->room))
+    return hsc_status_out_of_memory();
   s->samples[s->count++] = (hsc_growth_sample){size, value};
   return NULL;
 }
@@ -80,14 +74,8 @@ static hsc_status *add_part(growth *g,
     if (hsc_view_equals(hsc_view_of(list->parts[i].name), name))
       found = &list->parts[i];
   if (!found) {
-    if (list->count == list->room) {
-      size_t room = list->room ? 2 * list->room : 64;
-      part *parts = hsc_realloc(list->parts, room * sizeof *parts);
-      if (!parts)
-        return hsc_status_out_of_memory();
-      list->parts = parts;
-      list->room = room;
-    }
+    if (!HSC_GROW(list->parts, list->count, list->room))
+      return hsc_status_out_of_memory();
     found = &list->parts[list->count++];
     *found = (part){.name = hsc_arena_strndup(g->arena, name.data, name.size)};
     if (source.size)

@@ -263,15 +263,8 @@ static void look_between(finder *f, const hsc_instr *start, hsc_collective *c) {
 // ---- the walk -----------------------------------------------------------------------------------
 
 static hsc_status *add(finder *f, const hsc_instr *instr, const place *at) {
-  if (f->count == f->room) {
-    size_t room = f->room ? 2 * f->room : 64;
-    hsc_collective *list = HSC_NEW_ARRAY(f->arena, hsc_collective, room);
-    HSC_TRY(hsc_arena_status(f->arena));
-    if (f->count)
-      memcpy(list, f->list, f->count * sizeof *list);
-    f->list = list;
-    f->room = room;
-  }
+  if (!HSC_GROW_IN(f->arena, f->list, f->count, f->room))
+    return hsc_arena_status(f->arena);
   hsc_collective c = {.instr = instr, .kind = kind_of(instr->op)};
   const hsc_instr *around = at->around;
   c.operand_bytes = operands_bytes(instr);

@@ -335,14 +335,9 @@ static hsc_status *read_experiments(hsc_store *store,
     status = sql_step(store, statement, &row);
     if (status || !row)
       break;
-    if (list.count == capacity) {
-      capacity = capacity ? 2 * capacity : 16;
-      hsc_experiment *more = hsc_realloc(list.items, capacity * sizeof(*more));
-      if (!more) {
-        status = hsc_status_out_of_memory();
-        break;
-      }
-      list.items = more;
+    if (!HSC_GROW(list.items, list.count, capacity)) {
+      status = hsc_status_out_of_memory();
+      break;
     }
     list.items[list.count++] =
         (hsc_experiment){.id = sqlite3_column_int64(statement, 0),

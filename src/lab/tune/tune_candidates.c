@@ -48,14 +48,8 @@ hsc_status *hsc__tune_add(tune_run *run,
                           const char *why,
                           double weight,
                           tune_candidate **out_candidate) {
-  if (run->count == run->capacity) {
-    int capacity = run->capacity ? 2 * run->capacity : 256;
-    tune_candidate *items = hsc_realloc(run->items, (size_t)capacity * sizeof *items);
-    if (!items)
-      return hsc_status_out_of_memory();
-    run->items = items;
-    run->capacity = capacity;
-  }
+  if (!HSC_GROW(run->items, run->count, run->capacity))
+    return hsc_status_out_of_memory();
   tune_candidate *c = &run->items[run->count++];
   *c = (tune_candidate){.kind = kind,
                         .name = hsc_arena_strdup(run->arena, name),

@@ -116,16 +116,8 @@ static hsc_flag_type type_of(uint64_t type) {
 }
 
 static hsc_flag *add_flag(hsc_flags *flags, hsc_arena *arena) {
-  if (flags->count == flags->capacity) {
-    size_t capacity = flags->capacity ? 2 * flags->capacity : 512;
-    hsc_flag *items = HSC_NEW_ARRAY(arena, hsc_flag, capacity);
-    if (!items)
-      return NULL;
-    if (flags->count)
-      memcpy(items, flags->items, flags->count * sizeof *items);
-    flags->items = items;
-    flags->capacity = capacity;
-  }
+  if (!HSC_GROW_IN(arena, flags->items, flags->count, flags->capacity))
+    return NULL;
   flags->items[flags->count] = (hsc_flag){0};
   return &flags->items[flags->count++];
 }

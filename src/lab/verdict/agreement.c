@@ -68,15 +68,9 @@ void hsc_agreement_destroy(hsc_agreement *agreement) {
 
 // The next entry, named; NULL = no memory, which the agreement remembers.
 static entry *next_entry(hsc_agreement *agreement, const char *name) {
-  if (agreement->count == agreement->capacity) {
-    size_t capacity = agreement->capacity ? 2 * agreement->capacity : 32;
-    entry *entries = hsc_realloc(agreement->entries, capacity * sizeof *entries);
-    if (!entries) {
-      agreement->failed = true;
-      return NULL;
-    }
-    agreement->entries = entries;
-    agreement->capacity = capacity;
+  if (!HSC_GROW(agreement->entries, agreement->count, agreement->capacity)) {
+    agreement->failed = true;
+    return NULL;
   }
   char *copy = hsc_strdup(name);
   if (!copy) {

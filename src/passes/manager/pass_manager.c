@@ -217,14 +217,9 @@ static hsc_pass_run *log_run(manager *m, const char *pipeline, const char *pass,
   hsc_pass_log *log = m->log;
   if (!log)
     return NULL;
-  if (log->run_count == log->run_capacity) {
-    int32_t capacity = log->run_capacity ? 2 * log->run_capacity : 64;
-    hsc_pass_run *runs = hsc_realloc(log->runs, (size_t)capacity * sizeof *runs);
-    if (!runs)
-      return NULL;  // the log is a report: losing rows must not lose the compilation
-    log->runs = runs;
-    log->run_capacity = capacity;
-  }
+  // the log is a report: losing rows must not lose the compilation
+  if (!HSC_GROW(log->runs, log->run_count, log->run_capacity))
+    return NULL;
   hsc_pass_run *run = &log->runs[log->run_count++];
   *run = (hsc_pass_run){.pipeline = pipeline, .pass = pass, .depth = depth};
   return run;
@@ -274,14 +269,9 @@ static hsc_status *dump(manager *m, const char *pipeline, const char *after) {
 static size_t begin_entry(manager *m, const char *pass, const char *pipeline) {
   if (!m->options->dump_module_metadata || !m->options->dump_to)
     return 0;
-  if (m->entry_count == m->entry_capacity) {
-    size_t capacity = m->entry_capacity ? 2 * m->entry_capacity : 64;
-    metadata_entry *entries = hsc_realloc(m->entries, capacity * sizeof *entries);
-    m->entries_failed |= !entries;
-    if (!entries)
-      return 0;
-    m->entries = entries;
-    m->entry_capacity = capacity;
+  if (!HSC_GROW(m->entries, m->entry_count, m->entry_capacity)) {
+    m->entries_failed = true;
+    return 0;
   }
   m->entries[m->entry_count] =
       (metadata_entry){.pass = pass, .pipeline = pipeline, .start_ns = hsc_wall_ns()};
@@ -306,14 +296,9 @@ static void note_rules(manager *m, size_t number) {
   for (int32_t i = 0; i < hsc_rule_count(); i++) {
     if (m->cx.rule_rewrites[i] == 0)
       continue;
-    if (m->fired_count == m->fired_capacity) {
-      size_t capacity = m->fired_capacity ? 2 * m->fired_capacity : 64;
-      fired_rule *all = hsc_realloc(m->fired, capacity * sizeof *all);
-      m->entries_failed |= !all;
-      if (!all)
-        return;
-      m->fired = all;
-      m->fired_capacity = capacity;
+    if (!HSC_GROW(m->fired, m->fired_count, m->fired_capacity)) {
+      m->entries_failed = true;
+      return;
     }
     m->fired[m->fired_count++] = (fired_rule){i, m->cx.rule_rewrites[i]};
     m->entries[number].rule_count++;

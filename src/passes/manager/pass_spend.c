@@ -16,14 +16,8 @@ bool hsc__pass_spend(hsc_pass_context *cx) {
 
 // The log is a report: losing rows must not lose the compilation.
 static void note(hsc_pass_log *log, int32_t rule, const hsc_instr *instr) {
-  if (log->rewrite_count == log->rewrite_capacity) {
-    int32_t capacity = log->rewrite_capacity ? 2 * log->rewrite_capacity : 64;
-    hsc_pass_rewrite *all = hsc_realloc(log->rewrites, (size_t)capacity * sizeof *all);
-    if (!all)
-      return;
-    log->rewrites = all;
-    log->rewrite_capacity = capacity;
-  }
+  if (!HSC_GROW(log->rewrites, log->rewrite_count, log->rewrite_capacity))
+    return;
   hsc_pass_rewrite *rewrite = &log->rewrites[log->rewrite_count++];
   *rewrite = (hsc_pass_rewrite){.run = log->run_count, .rule = rule};
   snprintf(rewrite->instr, sizeof rewrite->instr, "%s", instr->name ? instr->name : "");

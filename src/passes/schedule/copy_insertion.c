@@ -40,15 +40,8 @@ typedef struct table {
 } table;
 
 static int32_t add_value(table *t, value v) {
-  if (t->value_count == t->capacity) {
-    t->capacity = t->capacity ? 2 * t->capacity : 64;
-    value *more = HSC_NEW_ARRAY(t->arena, value, t->capacity);
-    if (!more)
-      return 0;
-    if (t->value_count)
-      memcpy(more, t->values, sizeof *more * (size_t)t->value_count);
-    t->values = more;
-  }
+  if (!HSC_GROW_IN(t->arena, t->values, t->value_count, t->capacity))
+    return 0;
   t->values[t->value_count] = v;
   return t->value_count++;
 }
