@@ -9,6 +9,7 @@ file, a corpus and a row make a target. add-an-op.md: a row makes an operation t
 and refused by name, the op coverage test says what it lacks, and no fingerprint changes.
 add-an-algsimp-rule.md: its row and its function make a rule that explains itself.
 write-a-pjrt-plugin.md: its commands, as they stand on the page, and the row that it adds.
+FOLLOWED: pages whose blocks go where the text before them says, and whose commands are run.
 """
 
 import pathlib
@@ -139,6 +140,94 @@ def write_a_plugin(tree: Scratch) -> None:
     tree.check("a_run_with_reproducers_ends_well", ["sh", "-ec", path + steps[2]], wanted[2])
 
 
+# Pages whose steps are done as they are written. A block of code goes to the place that its step
+# names: "The file `PATH`", "in `PATH`, before `TEXT`", "at the end of `PATH`", in their order.
+FOLLOWED = (
+    "add-a-check",
+    "add-a-knowledge-entry",
+    "add-a-sink",
+    "add-a-target",
+    "add-a-thunk",
+    "add-a-view",
+)
+PLACE = re.compile(
+    r"The file `(?P<file>[^`]+)`|in `(?P<path>[^`]+)`, before `(?P<before>[^`]+)`|"
+    r"at the end of `(?P<end>[^`]+)`"
+)
+COMMAND_LINE = re.compile(r"^(?:[A-Z_]+=\S+ )?(?:build/hloscope|sed) ", re.M)
+
+
+def follow(tree: Scratch, page: str) -> str:
+    """Does what the steps of a page say about files; gives the commands of its blocks."""
+    text = (ROOT / f"docs/howto/{page}.md").read_text(encoding="utf-8")
+    commands = []
+    for step in re.split(r"^\d+\. ", text, flags=re.M)[1:]:
+        blocks = [
+            re.sub(r"^   ", "", block, flags=re.M)
+            for block in re.findall(r"^   ```\w*\n(.*?)^   ```", step, re.S | re.M)
+        ]
+        prose = " ".join(re.sub(r"^   ```.*?^   ```", "", step, flags=re.S | re.M).split())
+        places = list(PLACE.finditer(prose))
+        for block in blocks:
+            if COMMAND_LINE.match(block):
+                commands.append(block)
+                continue
+            assert places, f"{page}: a block of code without a place"
+            place = places.pop(0)
+            if place["file"]:
+                tree.write(place["file"], block)
+            elif place["end"]:
+                old = (tree.root / place["end"]).read_text(encoding="utf-8")
+                tree.write(place["end"], old + "\n" + block)
+            else:
+                tree.insert(place["path"], place["before"], block)
+    return "".join(commands)
+
+
+def follow_all(tree: Scratch) -> dict[str, str]:
+    """All pages of FOLLOWED, and the files that their commands are tried on; the commands."""
+    tree.write(
+        "machine/proc/swaps", "Filename Type Size Used Priority\n/dev/sda2 partition 9 0 -2\n"
+    )
+    tree.write("train.log", "accel 0: fan tachometer reads zero, throttling\n")
+    tree.write(
+        "turn.hlo",
+        "HloModule turn\nENTRY main {\n  x = s8[1000] parameter(0)\n"
+        "  ROOT r = s8[1000] reverse(x), dimensions={0}\n}\n",
+    )
+    return {page: follow(tree, page) for page in FOLLOWED}
+
+
+def try_followed(tree: Scratch, commands: dict[str, str]) -> None:
+    """What the pages of FOLLOWED promise, once it is built."""
+
+    def shell(page: str, more: str = "") -> list[str]:
+        return ["sh", "-ec", commands[page] + more]
+
+    tree.check("a_check_speaks", shell("add-a-check"), r"swap +warning(.|\n)*swapoff -a")
+    tree.check(
+        "an_entry_proves_itself", shell("add-a-knowledge-entry"), r"0 problems|no problem|ok"
+    )
+    tree.check(
+        "an_entry_is_found",
+        ["build/hloscope", "explain", "--knowledge", "knowledge", "train.log"],
+        "fan has stopped",
+    )
+    tree.check("a_target_is_a_device", shell("add-a-target"), "h100-half")
+    tree.check("a_thunk_computes", shell("add-a-thunk"), "equal")
+    capture = "build/hloscope trace -q -o t.hsc -- build/hloscope run -q turn.hlo >/dev/null; "
+    tree.check(
+        "a_view_is_a_table",
+        ["sh", "-ec", capture + "build/hloscope tables t.hsc processes --format csv"],
+        r"process,events\r?\n\d+,\d+",
+    )
+    tree.check(
+        "a_sink_writes",
+        ["sh", "-ec", "build/hloscope export t.hsc --to=names -o names.txt; cat names.txt"],
+        r"PJRT|turn|main",
+    )
+
+
 def add_a_rule(tree: Scratch) -> None:
     """The row and the function of the page, in the places that the page names."""
     page = (ROOT / "docs/howto/add-an-algsimp-rule.md").read_text(encoding="utf-8")
@@ -155,7 +244,7 @@ def main() -> int:
     if not (ROOT / ".git").exists() or not shutil.which("git"):
         print("1..0 # SKIP needs git and a checkout")
         return 0
-    print("1..18", flush=True)
+    print("1..25", flush=True)
     with tempfile.TemporaryDirectory(prefix="hloscope-howto-") as folder:
         tree = Scratch(pathlib.Path(folder))
         tree.insert(
@@ -179,6 +268,7 @@ def main() -> int:
             " aaa-twice(x)\n}\n",
         )
         add_a_rule(tree)
+        commands = follow_all(tree)
         tree.check(
             "the_build_finds_a_new_command_by_its_row",
             ["meson", "setup", "build", "--buildtype=plain", "-Doptimization=0"],
@@ -251,6 +341,7 @@ def main() -> int:
             ["build/tests/fuzz/fuzz_replay_greet", "tests/fuzz/corpus/greet"],
             "ok 1 - plain",
         )
+        try_followed(tree, commands)
         write_a_plugin(tree)
         return 1 if tree.failed else 0
 
