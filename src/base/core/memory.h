@@ -36,10 +36,10 @@ void *hsc_realloc(void *memory, size_t size_bytes);
 void *hsc_alloc_pages(size_t size_bytes, size_t alignment);
 void hsc_free(void *memory);
 char *hsc_strdup(const char *text);
-// Room for one more in an array that doubles: `items` is NULL or what an earlier growth made of it,
-// on the heap (HSC_GROW) or in an arena (HSC_GROW_IN, which leaves the old array behind), `capacity`
-// any integer. False when there is no memory, and then the array is as it was. The new room is not
-// zeroed on the heap.
+// Room for one more in an array that doubles: `items` is NULL or what an earlier growth made of
+// it, on the heap (HSC_GROW) or in an arena (HSC_GROW_IN, which leaves the old array behind),
+// `capacity` any integer. False when there is no memory, and then the array is as it was. The new
+// room is not zeroed on the heap.
 #define HSC_GROW(items, count, capacity) \
   HSC__GROW(items, count, capacity, hsc__grow((items), &hsc_room, sizeof *(items)))
 #define HSC_GROW_IN(arena, items, count, capacity) \
