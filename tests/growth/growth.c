@@ -1,4 +1,4 @@
-// growth.c - how the work of a compile grows with the program: twelve shapes of programs in three
+// growth.c - how the work of a compile grows with the program: 13 shapes of programs in three
 // sizes, up to 50,000 instructions; the exponent of each phase and each pass.
 //
 //   growth [--largest N] [--all] [SHAPE...]      a line for each exponent above the bound; 1: any
