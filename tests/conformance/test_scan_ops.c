@@ -63,6 +63,14 @@ static bool has_small_loop(const tally *t, const hsc_module *module) {
   return false;
 }
 
+static bool sums_products(const char *op) {
+  static const char *const ops[] = {"dot", "cholesky", "triangular_solve", "triangular-solve"};
+  for (size_t i = 0; i < HSC_COUNT_OF(ops); i++)
+    if (!strcmp(op, ops[i]))
+      return true;
+  return false;
+}
+
 // Sums of products cancel in other arguments than the corpus's: a part of the largest element is
 // allowed too.
 static void allow_cancelling(const hsc_literal *expected, ops_agree *agree) {
@@ -97,7 +105,7 @@ static hsc_status *judge(const ops_case *one,
     for (int r = 0; r < one->result_count; r++) {
       leaves[r] = tuple ? &alone->elements[r] : alone;
       agree[r] = one->agree[r];
-      if (!strcmp(one->op, "dot") && hsc_type_is_float(leaves[r]->shape.type))
+      if (sums_products(one->op) && hsc_type_is_float(leaves[r]->shape.type))
         allow_cancelling(leaves[r], &agree[r]);
     }
     for (int r = 0; r < one->result_count && *out_good; r++) {
