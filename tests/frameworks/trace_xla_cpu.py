@@ -21,7 +21,8 @@ if importlib.util.find_spec("jax") is None:
     sys.exit(0)
 results = []
 # jaxlib before 0.5 numbers no runs in its profiles, nor does it name their device
-NUMBERED = importlib.metadata.version("jaxlib") >= "0.5"
+JAXLIB = tuple(int(part) for part in importlib.metadata.version("jaxlib").split(".")[:2])
+NUMBERED = JAXLIB >= (0, 5)
 PATH = re.compile(  # of the callback in CUSTOM; JAX before 0.5 has one step more
     r"jit\(step\)/(jit\(main\)/)?layer/pure_callback"
 )
