@@ -306,7 +306,6 @@ void hsc__conform_threads(hsc_conform *c, int number) {
   enum { THREADS = 8 };
   if (!hsc__conform_client(c))
     return;
-  hsc__conform_options_proto(c);  // made once, before there are threads
   crew_job *jobs = hsc_alloc(THREADS * sizeof *jobs);
   EXPECT(c, jobs, "no memory");
   pthread_t threads[THREADS];
@@ -315,6 +314,7 @@ void hsc__conform_threads(hsc_conform *c, int number) {
     jobs[started] = (crew_job){.number = started, .work = number};
     jobs[started].c.api = c->api;
     jobs[started].c.client = c->client;
+    jobs[started].c.steps_fd = -1;
     if (pthread_create(&threads[started], NULL, crew_member, &jobs[started]))
       break;
   }
@@ -325,6 +325,7 @@ void hsc__conform_threads(hsc_conform *c, int number) {
       hsc__conform_fail(c, "thread %d: %s", t, hsc_bytes_text(&jobs[t].c.seen));
     hsc_bytes_deinit(&jobs[t].c.seen);
     hsc_bytes_deinit(&jobs[t].c.steps);
+    hsc_bytes_deinit(&jobs[t].c.compile_options);
   }
   hsc_free(jobs);
 }

@@ -26,6 +26,7 @@ typedef struct hsc_conform {
   size_t option_count;
   const char *topology_name;  // NULL: on hardware
   hsc_arena *arena;           // of the process
+  hsc_bytes compile_options;  // of the last call that compiled
   // of the check that runs
   hsc_conform_outcome outcome;
   hsc_bytes seen;

@@ -210,20 +210,19 @@ bool hsc__conform_download(
          hsc__conform_await(c, args.event, "the event of PJRT_Buffer_ToHostBuffer");
 }
 
-// The bytes live until the next call.
-static hsc_view options_proto(int replicas, int partitions) {
-  static hsc_bytes bytes;
+// The bytes are c's own (threads compile at once, each with its own c) and live until the next call.
+static hsc_view options_proto(hsc_conform *c, int replicas, int partitions) {
   hsc_compile_options options = hsc_compile_options_default();
   options.replica_count = replicas;
   options.partition_count = partitions;
   options.use_spmd_partitioning = partitions > 1;
-  hsc_bytes_reset(&bytes);
-  hsc_status_free(hsc_compile_options_write(&options, &bytes));
-  return hsc_bytes_view(&bytes);
+  hsc_bytes_reset(&c->compile_options);
+  hsc_status_free(hsc_compile_options_write(&options, &c->compile_options));
+  return hsc_bytes_view(&c->compile_options);
 }
 
 hsc_view hsc__conform_options_proto(hsc_conform *c) {
-  return options_proto(1, 1);
+  return options_proto(c, 1, 1);
 }
 
 // The program into the reproducer, under a name that the call then has.
@@ -262,7 +261,7 @@ PJRT_LoadedExecutable *hsc__conform_compile_for(hsc_conform *c,
                           .code_size = strlen(mlir),
                           .format = "mlir",
                           .format_size = 4};
-  hsc_view options = options_proto(replicas, partitions);
+  hsc_view options = options_proto(c, replicas, partitions);
   write_program(c, &program);
   PJRT_Client_Compile_Args args =
       ARGS_OF(PJRT_Client_Compile, .client = c->client, .program = &program,
@@ -296,7 +295,7 @@ PJRT_TopologyDescription *hsc__conform_topology(hsc_conform *c) {
 PJRT_Executable *hsc__conform_executable_of(hsc_conform *c, const char *mlir) {
   if (!c->topology_name)
     return hsc__conform_executable(c, hsc__conform_compile(c, mlir));
-  hsc_view options = options_proto(1, 1);
+  hsc_view options = options_proto(c, 1, 1);
   PJRT_Program program = {.struct_size = PJRT_Program_STRUCT_SIZE,
                           .code = (char *)mlir,
                           .code_size = strlen(mlir),
