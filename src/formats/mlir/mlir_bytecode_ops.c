@@ -32,19 +32,18 @@ static hsc__mlir_block *read_region(hsc__bc_reader *r,
                                     hsc__mlir_op *parent,
                                     scope *values);
 
-// A place in a scope; forward references make the value before its definition.
-static hsc__mlir_value **place(hsc__bc_reader *r,
-                               const hsc__bc_cursor *c,
-                               scope *values,
-                               uint64_t index) {
-  static hsc__mlir_value *nowhere;
+// The value at an index of the scope; NULL before its definition, and after an error.
+static hsc__mlir_value *value_at(hsc__bc_reader *r,
+                                 const hsc__bc_cursor *c,
+                                 const scope *values,
+                                 uint64_t index) {
   if (r->status)
-    return &nowhere;
+    return NULL;
   if (index >= values->count) {
     hsc__bc_fail(r, c, "there is no such value");
-    return &nowhere;
+    return NULL;
   }
-  return &values->values[index];
+  return values->values[index];
 }
 
 static bool grow(hsc__bc_reader *r, const hsc__bc_cursor *c, scope *values, uint64_t count) {
@@ -304,7 +303,7 @@ static hsc__mlir_op *read_op(hsc__bc_reader *r,
     size_t count = hsc__bc_count_of(r, c, 1);
     op->operands = hsc__bc_make(r, sizeof *op->operands, count);
     for (size_t i = 0; i < count && !r->status; i++) {
-      op->operands[i] = *place(r, c, values, hsc__bc_varint(r, c));
+      op->operands[i] = value_at(r, c, values, hsc__bc_varint(r, c));
       if (!r->status && !op->operands[i])
         hsc__bc_fail(r, c, "a value is used before its definition");
     }

@@ -210,7 +210,7 @@ bool hsc__conform_download(
          hsc__conform_await(c, args.event, "the event of PJRT_Buffer_ToHostBuffer");
 }
 
-// The bytes are c's own (threads compile at once, each with its own c) and live until the next call.
+// The bytes live in c until its next call: threads compile at once, each with a c of its own.
 static hsc_view options_proto(hsc_conform *c, int replicas, int partitions) {
   hsc_compile_options options = hsc_compile_options_default();
   options.replica_count = replicas;
