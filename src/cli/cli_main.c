@@ -19,7 +19,8 @@ static void log_to_stderr(void *user, const char *domain, int level, const char 
 // Whether errors must be JSON is needed before the options are understood.
 static bool asks_for_json(int argc, char *const *argv) {
   for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++)
-    if (strcmp(argv[i], "--format=json") == 0 || strcmp(argv[i], "--format=jsonl") == 0 ||
+    if (strcmp(argv[i], "--json") == 0 || strcmp(argv[i], "--format=json") == 0 ||
+        strcmp(argv[i], "--format=jsonl") == 0 ||
         (strcmp(argv[i], "--format") == 0 && i + 1 < argc && hsc_starts_with(argv[i + 1], "json")))
       return true;
   return false;
@@ -74,10 +75,11 @@ static hsc_status *run_command(const hsc_command *command,
                                int argc,
                                char *const *argv,
                                hsc_cli *cli) {
-  hsc_common_args common;
+  hsc_common_args common = {0};
   void *args = hsc_arena_alloc(cli->arena, command->body->args_bytes);
   HSC_TRY(hsc_arena_status(cli->arena));
-  hsc_option_set sets[] = {{command->body->options, args}, {hsc_common_options, &common}};
+  hsc_option_set sets[] = {{command->body->options, args},
+                           {hsc_command_common_options(command), &common}};
   // help helps whatever else is written
   for (int i = 0; i < argc && strcmp(argv[i], "--") != 0; i++) {
     if (strcmp(argv[i], "--help") != 0 && strcmp(argv[i], "-h") != 0)
@@ -92,8 +94,13 @@ static hsc_status *run_command(const hsc_command *command,
   HSC_TRY(hsc_options_parse(command->name, sets, HSC_COUNT_OF(sets), argc, argv, cli->arena));
   cli->format = command->first_format;
   if (common.format >= 0 &&
-      !hsc_output_format_of_name(hsc_common_options[0].choices[common.format], &cli->format))
+      !hsc_output_format_of_name(hsc_format_choices[common.format], &cli->format))
     cli->format = command->first_format;
+  if (common.json && common.format >= 0 && cli->format != HSC_FORMAT_JSON)
+    return HSC_ERR(INVALID_ARGUMENT, "%s: --json and --format=%s contradict each other",
+                   command->name, hsc_output_format_name(cli->format));
+  if (common.json)
+    cli->format = HSC_FORMAT_JSON;
   if (!(command->formats & cli->format))
     return HSC_ERR(INVALID_ARGUMENT, "%s: --format=%s is not among %s", command->name,
                    hsc_output_format_name(cli->format), formats_text(command, cli->arena));

@@ -79,11 +79,14 @@ const char *hsc_command_group_title(hsc_command_group group);
 
 // The options that every command has, bound to this struct.
 typedef struct hsc_common_args {
-  int format;  // index into the names of hsc_common_options, -1 = not given
+  int format;  // index into hsc_format_choices, -1 = not given
   int color;   // 0 auto, 1 always, 2 never
-  bool quiet, help;
+  bool quiet, help, json;
 } hsc_common_args;
-extern const hsc_option hsc_common_options[];
+// Their rows: --json only for a command that can answer in JSON.
+const hsc_option *hsc_command_common_options(const hsc_command *command);
+// The choices of --format, of all commands; a row of the options is --format where it has these.
+extern const char *const hsc_format_choices[];
 
 // ---- what commands call ----
 

@@ -64,18 +64,27 @@ const char *hsc_command_group_title(hsc_command_group group) {
 }
 
 static const char *const color_names[] = {"auto", "always", "never", NULL};
-static const char *const format_choices[] = {"text", "json",    "jsonl", "markdown",
-                                             "csv",  "parquet", NULL};
+const char *const hsc_format_choices[] = {"text", "json",    "jsonl", "markdown",
+                                          "csv",  "parquet", NULL};
 
-const hsc_option hsc_common_options[] = {
-    HSC_OPTION_CHOICE(hsc_common_args, format, "format", format_choices, -1, "output format"),
-    HSC_OPTION_CHOICE(hsc_common_args,
-                      color,
-                      "color",
-                      color_names,
-                      0,
-                      "colours; auto: on a terminal, unless NO_COLOR is set"),
-    HSC_OPTION_FLAG(hsc_common_args, quiet, "quiet|q", "no progress on stderr"),
-    HSC_OPTION_FLAG(hsc_common_args, help, "help|h", "show this help"),
+#define COMMON_ROWS \
+  HSC_OPTION_CHOICE(hsc_common_args, format, "format", hsc_format_choices, -1, "output format"), \
+      HSC_OPTION_CHOICE(hsc_common_args, color, "color", color_names, 0, \
+                        "colours; auto: on a terminal, unless NO_COLOR is set"), \
+      HSC_OPTION_FLAG(hsc_common_args, quiet, "quiet|q", "no progress on stderr"), \
+      HSC_OPTION_FLAG(hsc_common_args, help, "help|h", "show this help")
+
+static const hsc_option common_options[] = {
+    COMMON_ROWS,
     HSC_OPTION_END,
 };
+static const hsc_option common_options_with_json[] = {
+    COMMON_ROWS,
+    HSC_OPTION_FLAG(hsc_common_args, json, "json", "the same as --format=json"),
+    HSC_OPTION_END,
+};
+#undef COMMON_ROWS
+
+const hsc_option *hsc_command_common_options(const hsc_command *command) {
+  return command->formats & HSC_FORMAT_JSON ? common_options_with_json : common_options;
+}

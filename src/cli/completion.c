@@ -6,7 +6,7 @@
 static void for_each_option(const hsc_command *command,
                             void (*visit)(const hsc_command *, const hsc_option *, hsc_bytes *),
                             hsc_bytes *out) {
-  const hsc_option *tables[] = {command->body->options, hsc_common_options};
+  const hsc_option *tables[] = {command->body->options, hsc_command_common_options(command)};
   for (size_t t = 0; t < HSC_COUNT_OF(tables); t++)
     for (const hsc_option *it = tables[t]; it && it->kind != HSC_OPTION_KIND_END; it++)
       visit(command, it, out);
@@ -17,7 +17,7 @@ static void write_choices(const hsc_command *command, const hsc_option *option, 
   bool first = true;
   for (size_t i = 0; option->choices[i]; i++) {
     hsc_output_format format;
-    bool is_format = option == hsc_common_options;
+    bool is_format = option->choices == hsc_format_choices;
     if (is_format &&
         (!hsc_output_format_of_name(option->choices[i], &format) || !(command->formats & format)))
       continue;

@@ -161,7 +161,7 @@ static void write_right_side(const hsc_option *option,
 
 // Formats that --format takes for a command; 0 for all other options.
 static unsigned formats_of(const hsc_option *option, const hsc_command *command) {
-  return option == hsc_common_options ? command->formats : 0;  // its first row is --format
+  return option->choices == hsc_format_choices ? command->formats : 0;
 }
 
 static void default_of(const hsc_option *option, const hsc_command *command, hsc_bytes *out) {
@@ -289,7 +289,7 @@ void hsc_help_command_full(const hsc_command *command,
   }
   hsc_bytes_printf(out, "\n%sOptions%s\n", bold(style), plain(style));
   write_rows(command, verb, command->body->options, false, style, out);
-  write_rows(command, verb, hsc_common_options, false, style, out);
+  write_rows(command, verb, hsc_command_common_options(command), false, style, out);
   write_examples(command, verb, style, out);
 }
 
@@ -428,7 +428,7 @@ void hsc_help_command_markdown(const hsc_command *command, hsc_bytes *out) {
   hsc_bytes_append_text(out, "| argument or option | meaning | default |\n|---|---|---|\n");
   write_markdown_rows(command, command->body->options, true, out);
   write_markdown_rows(command, command->body->options, false, out);
-  write_markdown_rows(command, hsc_common_options, false, out);
+  write_markdown_rows(command, hsc_command_common_options(command), false, out);
   if (command->body->examples)
     hsc_bytes_printf(out, "\n```\n%s\n```\n", command->body->examples);
 }

@@ -40,13 +40,14 @@ static void run(int argc, char **argv) {
   hsc_common_args common;
   hsc_status *status = hsc_arena_create(&cli.arena);
   void *args = status ? NULL : hsc_arena_alloc(cli.arena, command->body->args_bytes);
-  hsc_option_set sets[] = {{command->body->options, args}, {hsc_common_options, &common}};
+  hsc_option_set sets[] = {{command->body->options, args},
+                           {hsc_command_common_options(command), &common}};
   if (!status)
     status =
         hsc_options_parse(command->name, sets, HSC_COUNT_OF(sets), argc - 1, argv + 1, cli.arena);
   cli.format = command->first_format;
   if (!status && common.format >= 0)
-    hsc_output_format_of_name(hsc_common_options[0].choices[common.format], &cli.format);
+    hsc_output_format_of_name(hsc_format_choices[common.format], &cli.format);
   if (!status)
     status = command->body->run(args, &cli);
   hsc_bytes text = {0};
