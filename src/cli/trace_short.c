@@ -46,6 +46,23 @@ static const char *plural(size_t count) {
   return count == 1 ? "" : "s";
 }
 
+// "301 runs of 2 executables (257 timed on the device, 44 by their call), 3 calls that failed": a
+// run is a row of the view executions, whoever timed it.
+static void add_runs(const hsc_table *executables, hsc_bytes *out) {
+  size_t runs = (size_t)sum(executables, "runs");
+  size_t measured = (size_t)sum(executables, "measured");
+  size_t failed = (size_t)sum(executables, "failed");
+  size_t rows = hsc_table_row_count(executables);
+  hsc_bytes_printf(out, "%zu run%s of %zu executable%s", runs, plural(runs), rows, plural(rows));
+  if (runs && !measured)
+    hsc_bytes_append_text(out, " (timed by their call)");
+  else if (measured < runs)
+    hsc_bytes_printf(out, " (%zu timed on the device, %zu by their call)", measured,
+                     runs - measured);
+  if (failed)
+    hsc_bytes_printf(out, ", %zu call%s that failed", failed, plural(failed));
+}
+
 typedef struct repeats {
   size_t count;
   double ns;
@@ -73,11 +90,10 @@ static void say(const hsc_table *time,
   hsc_format_quantity(sum(time, "time"), "ns", false, whole);
   hsc_bytes_printf(out, "%s were recorded: ", whole);
   add_parts(time, out);
-  size_t runs = (size_t)sum(executables, "runs");
   size_t compiled = hsc_table_row_count(compiles);
-  hsc_bytes_printf(out, ". %zu run%s of %zu executable%s, %zu compilation%s", runs, plural(runs),
-                   hsc_table_row_count(executables), plural(hsc_table_row_count(executables)),
-                   compiled, plural(compiled));
+  hsc_bytes_append_text(out, ". ");
+  add_runs(executables, out);
+  hsc_bytes_printf(out, ", %zu compilation%s", compiled, plural(compiled));
   if (again.count) {
     hsc_format_quantity(again.ns, "ns", false, cost);
     hsc_bytes_printf(out, ", %zu of them of something that was compiled before (%s)", again.count,

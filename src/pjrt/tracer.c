@@ -151,8 +151,16 @@ typedef struct pending {
   int64_t kept_run;  // whose inputs were kept until it is done; 0 = none
 } pending;
 
+static _Atomic int64_t runs_under_way;
+
+int64_t hsc_tracer_runs_under_way(void) {
+  return atomic_load(&runs_under_way);
+}
+
 static void pending_done(PJRT_Error *error, void *user) {
   pending *p = user;
+  if (p->category == HSC_CATEGORY_EXECUTE)
+    atomic_fetch_sub(&runs_under_way, 1);
   hsc_trace_attr attrs[4] = {p->attrs[0], p->attrs[1]};
   int count = p->attr_count;
   if (error) {
@@ -190,8 +198,11 @@ static void follow(PJRT_Event *event, const pending *what) {
                                   .event = event,
                                   .callback = pending_done,
                                   .user_arg = p};
+  bool is_run = what->category == HSC_CATEGORY_EXECUTE;
+  atomic_fetch_add(&runs_under_way, is_run);
   PJRT_Error *error = p->t->real->PJRT_Event_OnReady(&args);
   if (error) {
+    atomic_fetch_sub(&runs_under_way, is_run);
     drop_error(what->t, error);
     free(p);
   }

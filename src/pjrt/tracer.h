@@ -39,8 +39,10 @@ void hsc_tracer_note_profile(const char *file, int64_t wall_ns);
 // tracer_profile.c: under `hloscope profile -- COMMAND`, `table` with a creation of clients that
 // starts the plugin's own profiler; else `table`.
 const PJRT_Api *hsc_tracer_profile(const PJRT_Api *table, int instance);
-// An execution begins: the profile of a trace ends after so many.
+// An execution begins: the profile of a trace is written in parts, and ends after so many.
 void hsc_tracer_profile_count(void);
+// Runs of devices that were begun and are not done, of those whose events are followed.
+int64_t hsc_tracer_runs_under_way(void);
 // Ends the sessions now and writes what they hold: the program wants one of its own.
 void hsc_tracer_profile_end(void);
 

@@ -6,8 +6,12 @@
 // milliseconds; the XSpace goes to HLOSCOPE_PROFILE_PATH/PID.xplane.pb. Where JAX profiles by
 // itself (HLOSCOPE_PROFILE_BY is set) this does nothing: a plugin has one session.
 // Under `hloscope trace` HLOSCOPE_TRACE_PROFILE_CALLS says for how many executions; the XSpace then
-// lies in the capture, which merges it.
+// lies in the capture, which merges it. A profiler keeps what it records in the memory of the
+// process, and SIGKILL takes that with it: a trace's session is written and the next one begun
+// after 4 calls, 8, 16 and so on, and after 1 second, 2, 4 and so on, so that at most half of what
+// was recorded is lost (as python/hloscope/site/hloscope_xla_cpu.py does for XLA:CPU).
 #include <pthread.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -35,6 +39,20 @@ enum { MOST_EXTENSIONS = 256 };
 static bool at_exit_set;
 static _Atomic int64_t calls_left;  // of a trace's profile; 0 = not counted
 static _Atomic bool ended;          // the time or the calls that were asked for are over
+
+// The parts of a trace's profile. One thread writes them all: the plugin may wait for a run that
+// waits for the caller (a collective), so the caller waits for that thread no longer than a moment.
+static const int64_t FIRST_PART_CALLS = 4;
+static const int64_t FIRST_PART_NS = 1000000000;
+static const int64_t MOST_WAIT_NS = 250000000;  // of the call that ends a part
+static struct {
+  pthread_mutex_t lock;
+  pthread_cond_t changed;
+  bool has_thread, under_way;
+  _Atomic int64_t calls, time_ns;  // the part ends before the call with this number, at this time
+  int64_t span_ns;
+  int64_t asked;  // calls of the whole profile
+} part = {.lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
 
 // Where profiles of this process go; NULL = nobody asked for one.
 static const char *profile_directory(void) {
@@ -99,30 +117,32 @@ static void write_file(const profiled *p, const uint8_t *data, size_t size) {
   hsc_bytes_deinit(&path);
 }
 
+// Ends the session and writes what it holds. The lock is held.
+static void end_session(profiled *p) {
+  PLUGIN_Profiler_Args args = {PLUGIN_Profiler_Args_STRUCT_SIZE, p->profiler};
+  PLUGIN_Profiler_CollectData_Args data = {
+      .struct_size = PLUGIN_Profiler_CollectData_Args_STRUCT_SIZE, .profiler = p->profiler};
+  if (!failed(p, p->api->stop(&args), "stop") &&
+      !failed(p, p->api->collect_data(&data), "give its data")) {
+    uint8_t *own = NULL;
+    if (!data.buffer && data.buffer_size_in_bytes && (own = malloc(data.buffer_size_in_bytes))) {
+      data.buffer = own;
+      if (failed(p, p->api->collect_data(&data), "give its data"))
+        data.buffer = NULL;
+    }
+    if (data.buffer)
+      write_file(p, data.buffer, data.buffer_size_in_bytes);
+    free(own);
+  }
+  (void)failed(p, p->api->destroy(&args), "end");
+  p->profiler = NULL;
+}
+
 static void finish(void) {
   pthread_mutex_lock(&lock);
-  for (int i = 0; i < HSC_TRACER_INSTANCES; i++) {
-    profiled *p = &all[i];
-    if (!p->profiler)
-      continue;
-    PLUGIN_Profiler_Args args = {PLUGIN_Profiler_Args_STRUCT_SIZE, p->profiler};
-    PLUGIN_Profiler_CollectData_Args data = {
-        .struct_size = PLUGIN_Profiler_CollectData_Args_STRUCT_SIZE, .profiler = p->profiler};
-    if (!failed(p, p->api->stop(&args), "stop") &&
-        !failed(p, p->api->collect_data(&data), "give its data")) {
-      uint8_t *own = NULL;
-      if (!data.buffer && data.buffer_size_in_bytes && (own = malloc(data.buffer_size_in_bytes))) {
-        data.buffer = own;
-        if (failed(p, p->api->collect_data(&data), "give its data"))
-          data.buffer = NULL;
-      }
-      if (data.buffer)
-        write_file(p, data.buffer, data.buffer_size_in_bytes);
-      free(own);
-    }
-    (void)failed(p, p->api->destroy(&args), "end");
-    p->profiler = NULL;
-  }
+  for (int i = 0; i < HSC_TRACER_INSTANCES; i++)
+    if (all[i].profiler)
+      end_session(&all[i]);
   pthread_mutex_unlock(&lock);
 }
 
@@ -130,20 +150,24 @@ HSC_EXPORT void hsc_tracer_profile_end(void) {
   finish();
 }
 
-static void *finish_now(void *unused) {
-  atomic_store(&ended, true);
-  finish();
-  return NULL;
+// A signal of the program's end is for another thread: this one may hold the lock that its handler
+// needs.
+static bool start_thread(void *(*run)(void *), void *argument) {
+  sigset_t every;
+  sigset_t before;
+  pthread_t thread;
+  sigfillset(&every);
+  pthread_sigmask(SIG_SETMASK, &every, &before);
+  int error = pthread_create(&thread, NULL, run, argument);
+  pthread_sigmask(SIG_SETMASK, &before, NULL);
+  if (!error)
+    pthread_detach(thread);
+  return !error;
 }
 
-// On a thread of its own: the plugin may wait for the execution that is about to begin.
-void hsc_tracer_profile_count(void) {
-  if (atomic_load_explicit(&calls_left, memory_order_relaxed) <= 0 ||
-      atomic_fetch_sub_explicit(&calls_left, 1, memory_order_relaxed) != 1)
-    return;
-  pthread_t thread;
-  if (!pthread_create(&thread, NULL, finish_now, NULL))
-    pthread_detach(thread);
+static void *finish_now(void *unused) {
+  finish();
+  return NULL;
 }
 
 static void *finish_later(void *milliseconds) {
@@ -166,40 +190,125 @@ static void name_file(profiled *p, bool of_trace) {
   snprintf(p->file, sizeof p->file, "%d%s%s.xplane.pb", (int)getpid(), plugin, session);
 }
 
-static void begin(profiled *p) {
-  // A client that is made when all was recorded that was asked for begins nothing anew.
-  if (p->profiler || atomic_load(&ended) || getenv("HLOSCOPE_PROFILE_BY"))
-    return;
+// The lock is held. False: the plugin did not.
+static bool begin_session(profiled *p) {
   PLUGIN_Profiler_Create_Args create = {.struct_size = PLUGIN_Profiler_Create_Args_STRUCT_SIZE};
   // ProfileOptions: version 1, host level 2, device level 1
   static const char options[] = {0x28, 1, 0x10, 2, 0x18, 1};
   create.options = options;
   create.options_size = sizeof options;
   if (failed(p, p->api->create(&create), "begin"))
-    return;
+    return false;
   PLUGIN_Profiler_Args args = {PLUGIN_Profiler_Args_STRUCT_SIZE, create.profiler};
   if (failed(p, p->api->start(&args), "start")) {
     (void)failed(p, p->api->destroy(&args), "end");
-    return;
+    return false;
   }
   p->profiler = create.profiler;
+  bool of_trace = trace_calls() > 0;
+  name_file(p, of_trace);
+  if (of_trace)
+    hsc_tracer_note_profile(p->file, hsc_wall_ns());
+  return true;
+}
+
+static void begin(profiled *p) {
+  // A client that is made when all was recorded that was asked for begins nothing anew.
+  if (p->profiler || atomic_load(&ended) || getenv("HLOSCOPE_PROFILE_BY") || !begin_session(p))
+    return;
   if (!at_exit_set)
     atexit(finish);
   at_exit_set = true;
   hsc_tracer_at_death(finish);
   int64_t calls = trace_calls();
-  name_file(p, calls > 0);
-  if (calls) {
-    hsc_tracer_note_profile(p->file, hsc_wall_ns());
-    int64_t not_counted = 0;
-    atomic_compare_exchange_strong(&calls_left, &not_counted, calls);
+  int64_t not_counted = 0;
+  if (calls && atomic_compare_exchange_strong(&calls_left, &not_counted, calls)) {
+    part.asked = calls;
+    part.span_ns = FIRST_PART_NS;
+    atomic_store(&part.calls, FIRST_PART_CALLS);
+    atomic_store(&part.time_ns, hsc_now_ns() + FIRST_PART_NS);
   }
   const char *text = getenv("HLOSCOPE_PROFILE_MS");
   long milliseconds = text ? strtol(text, NULL, 10) : 0;
-  pthread_t thread;
-  if (milliseconds > 0 &&
-      !pthread_create(&thread, NULL, finish_later, (void *)(intptr_t)milliseconds))
-    pthread_detach(thread);
+  if (milliseconds > 0)
+    (void)start_thread(finish_later, (void *)(intptr_t)milliseconds);
+}
+
+// ---- parts --------------------------------------------------------------------------------------
+
+// Runs that the device has not begun yet would fall between two sessions: they are awaited, but not
+// for long, for a program may keep its device busy all the time.
+static void wait_for_runs(void) {
+  const int64_t most_ns = 100000000;
+  const int64_t step_ns = 20000;
+  for (int64_t until = hsc_now_ns() + most_ns;
+       hsc_tracer_runs_under_way() > 0 && hsc_now_ns() < until;)
+    hsc_sleep_ns(step_ns);
+}
+
+static void *write_parts(void *unused) {
+  pthread_mutex_lock(&part.lock);
+  for (;;) {
+    while (!part.under_way)
+      pthread_cond_wait(&part.changed, &part.lock);
+    pthread_mutex_unlock(&part.lock);
+    wait_for_runs();
+    pthread_mutex_lock(&lock);
+    for (int i = 0; i < HSC_TRACER_INSTANCES; i++) {
+      if (!all[i].profiler)
+        continue;
+      end_session(&all[i]);
+      if (!atomic_load(&ended))
+        (void)begin_session(&all[i]);
+    }
+    pthread_mutex_unlock(&lock);
+    pthread_mutex_lock(&part.lock);
+    part.under_way = false;
+    pthread_cond_broadcast(&part.changed);
+  }
+  return NULL;
+}
+
+// `calls` were made before the one that is about to begin.
+static void write_part_if_due(int64_t calls) {
+  int64_t now_ns = hsc_now_ns();
+  if (calls < atomic_load_explicit(&part.calls, memory_order_relaxed) &&
+      now_ns < atomic_load_explicit(&part.time_ns, memory_order_relaxed))
+    return;
+  struct timespec until;
+  clock_gettime(CLOCK_REALTIME, &until);
+  int64_t until_ns = until.tv_nsec + MOST_WAIT_NS;
+  until.tv_sec += until_ns / 1000000000;
+  until.tv_nsec = until_ns % 1000000000;
+  pthread_mutex_lock(&part.lock);
+  while (atomic_load(&part.calls) <= calls)
+    atomic_store(&part.calls, 2 * atomic_load(&part.calls));
+  while (atomic_load(&part.time_ns) <= now_ns) {
+    part.span_ns *= 2;
+    atomic_store(&part.time_ns, atomic_load(&part.time_ns) + part.span_ns);
+  }
+  if (!part.under_way) {
+    part.has_thread = part.has_thread || start_thread(write_parts, NULL);
+    part.under_way = part.has_thread;
+    pthread_cond_broadcast(&part.changed);
+    int error = 0;
+    while (part.under_way && !error)
+      error = pthread_cond_timedwait(&part.changed, &part.lock, &until);
+  }
+  pthread_mutex_unlock(&part.lock);
+}
+
+void hsc_tracer_profile_count(void) {
+  if (atomic_load_explicit(&calls_left, memory_order_relaxed) <= 0)
+    return;
+  int64_t left = atomic_fetch_sub_explicit(&calls_left, 1, memory_order_relaxed);
+  if (left > 1) {
+    write_part_if_due(part.asked - left);
+  } else if (left == 1) {
+    atomic_store(&ended, true);
+    // on a thread of its own: the plugin may wait for the execution that is about to begin
+    (void)start_thread(finish_now, NULL);
+  }
 }
 
 static PJRT_Error *client_created(profiled *p, PJRT_Client_Create_Args *args) {

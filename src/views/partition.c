@@ -7,7 +7,7 @@
 
 #include "base/core/memory.h"
 #include "base/core/spill.h"
-#include "views/views_internal.h"
+#include "views/executions.h"
 
 // What an event's time may be, in the order in which it counts. A call without a run of a device
 // waits for compilations: what it spent on that is no computing.
@@ -85,8 +85,8 @@ static rank rank_of(const hsc_event *e) {
 typedef struct calls {
   uint8_t **told;  // [process][run id]
   int64_t *highest;
-  int64_t *last_run;  // [process] its end; INT64_MIN = no run was recorded
-  bool *compiles;     // [event]
+  int64_t *last_run;     // [process] its end; INT64_MIN = no run was recorded
+  const bool *compiles;  // [event]
 } calls;
 
 static int64_t run_id_of(const hsc__key *key, const hsc_event *e) {
@@ -126,28 +126,6 @@ static hsc_status *find_told(const hsc__view_context *cx, const hsc__key *run_id
   return NULL;
 }
 
-// A call compiles when a compilation begins inside of it; frameworks may compile on a thread of
-// their own while the call waits.
-static hsc_status *find_compiling(const hsc__view_context *cx, calls *out) {
-  const hsc_event *events = hsc_capture_events(cx->capture);
-  size_t count = hsc_capture_event_count(cx->capture);
-  int64_t *last = HSC_NEW_ARRAY(cx->arena, int64_t, hsc_capture_process_count(cx->capture) + 1);
-  out->compiles = HSC_NEW_ARRAY(cx->arena, bool, count + 1);
-  HSC_TRY(hsc_arena_status(cx->arena));
-  for (int p = 0; p < hsc_capture_process_count(cx->capture); p++)
-    last[p] = INT64_MAX;
-  for (size_t i = count; i-- > 0;) {  // from the end: the next compilation after each call
-    hsc_spill_passed(i);
-    const hsc_event *e = &events[i];
-    int process = hsc_capture_thread_at(cx->capture, e->thread)->process;
-    if (e->category == HSC_CATEGORY_COMPILE && hsc_event_is_span(e))
-      last[process] = e->start_ns;
-    out->compiles[i] = e->category == HSC_CATEGORY_EXECUTE && e->kind == HSC_RECORD_BEGIN &&
-                       last[process] < e->start_ns + e->duration_ns;
-  }
-  return NULL;
-}
-
 static hsc_status *gather(const hsc__view_context *cx,
                           hsc_bytes lists[RANK_COUNT],
                           hsc_partition *out) {
@@ -156,7 +134,7 @@ static hsc_status *gather(const hsc__view_context *cx,
   hsc__key run_id = hsc__key_of(cx, "run_id");
   calls c = {0};
   HSC_TRY(find_told(cx, &run_id, &c));
-  HSC_TRY(find_compiling(cx, &c));
+  HSC_TRY(hsc__calls_that_compile(cx, &c.compiles));
   int64_t begin = INT64_MAX;
   int64_t end = INT64_MIN;
   for (size_t i = 0; i < count; i++) {

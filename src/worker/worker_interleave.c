@@ -134,15 +134,27 @@ static hsc_status *read_interleave(json_t *request,
   return NULL;
 }
 
+static void shuffle(interleave *in, hsc_random *random) {  // Fisher and Yates
+  for (size_t i = in->variant_count; i > 1; i--) {
+    size_t k = (size_t)hsc_random_below(random, i);
+    size_t t = in->order[i - 1];
+    in->order[i - 1] = in->order[k];
+    in->order[k] = t;
+  }
+}
+
 // All of them, and once through each: the first run of an executable pays for what is done once.
-// The inputs are transferred once for all.
+// The inputs are transferred once for all. What is compiled first gets the freshest memory, next to
+// the inputs, for the life of the process: were it always the same variant (the baseline), that
+// would count as an effect of the others. So each process compiles in an order of its own.
 static hsc_status *compile_variants(hsc_worker *worker,
                                     json_t *request,
                                     worker_program *program,
                                     interleave *in) {
-  json_t *overrides;
-  size_t i;
-  json_array_foreach (json_object_get(request, "variants"), i, overrides) {
+  const worker_executable *first = NULL;
+  for (size_t n = 0; n < in->variant_count; n++) {
+    size_t i = in->order[n];
+    json_t *overrides = json_array_get(json_object_get(request, "variants"), i);
     json_t *one = json_pack("{s:O}", "overrides", overrides);
     worker_compile how;
     if (!one)
@@ -157,11 +169,12 @@ static hsc_status *compile_variants(hsc_worker *worker,
     HSC_TRY(hsc__worker_prepare(program, e));
     hsc__worker_at(worker, "transferring the inputs");
     // one device's inputs serve all variants; those of several may be cut otherwise
-    bool shared = i > 0 && e->device_count == 1;
+    bool shared = first && e->device_count == 1;
     if (!shared)
       HSC_TRY(hsc__worker_transfer_in(worker->client, program, e));
     for (int k = 0; k < program->input_count && shared; k++)
-      hsc_execution_set_argument(e->execution, (size_t)k, in->executables[0]->inputs[k]);
+      hsc_execution_set_argument(e->execution, (size_t)k, first->inputs[k]);
+    first = first ? first : e;
     hsc__worker_at(worker, "running");
     int64_t enqueue_ns, wait_ns;
     HSC_TRY(hsc__worker_execute(e, 1, 1, &(worker_feed){0}, &enqueue_ns, &wait_ns));
@@ -179,7 +192,7 @@ static void write_series(hsc_json *answer, const char *key, const int64_t *value
 
 static hsc_status *measure_blocks(hsc_worker *worker,
                                   interleave *in,
-                                  int64_t shuffle_seed,
+                                  hsc_random *random,
                                   hsc_json *answer) {
   static const worker_feed no_feed = {0};
   int64_t total = in->blocks * in->iterations * (int64_t)in->variant_count;
@@ -190,18 +203,9 @@ static hsc_status *measure_blocks(hsc_worker *worker,
   int64_t *kernels = rows + 3 * total;
   if (!rows)
     return hsc_status_out_of_memory();
-  hsc_random random;
-  hsc_random_init(&random, (uint64_t)shuffle_seed);
   hsc_status *status = NULL;
-  for (size_t i = 0; i < in->variant_count; i++)
-    in->order[i] = i;
   for (int64_t block = 0; block < in->blocks; block++) {
-    for (size_t i = in->variant_count; i > 1; i--) {  // Fisher and Yates
-      size_t k = (size_t)hsc_random_below(&random, i);
-      size_t t = in->order[i - 1];
-      in->order[i - 1] = in->order[k];
-      in->order[k] = t;
-    }
+    shuffle(in, random);
     for (size_t i = 0; i < in->variant_count; i++) {
       worker_executable *e = in->executables[in->order[i]];
       for (int64_t k = -in->warmups; k < in->iterations; k++) {
@@ -243,6 +247,7 @@ hsc_status *hsc__job_interleave(hsc_worker *worker, json_t *request, hsc_json *a
   worker_program *program = NULL;
   interleave in;
   int64_t seed, shuffle_seed;
+  hsc_random random;
   HSC_TRY(hsc__worker_need_client(worker));
   HSC_TRY(read_interleave(request, &in, &seed, &shuffle_seed));
   HSC_TRY(hsc__worker_program(worker, request, &program));
@@ -252,15 +257,20 @@ hsc_status *hsc__job_interleave(hsc_worker *worker, json_t *request, hsc_json *a
   in.order = hsc_alloc(in.variant_count * sizeof(*in.order));
   hsc_status *status =
       in.executables && in.compile_ns && in.order ? NULL : hsc_status_out_of_memory();
-  if (!status)
+  hsc_random_init(&random, (uint64_t)shuffle_seed);
+  for (size_t i = 0; i < in.variant_count && !status; i++)
+    in.order[i] = i;
+  if (!status) {
+    shuffle(&in, &random);
     status = compile_variants(worker, request, program, &in);
+  }
   if (!status && in.kernels && !hsc_plugin_extension(worker->plugin, PJRT_Extension_Type_Profiler))
     in.kernels = false;
   if (!status)
-    status = measure_blocks(worker, &in, shuffle_seed, answer);
+    status = measure_blocks(worker, &in, &random, answer);
   if (!status)
     hsc__worker_at(worker, NULL);
-  // Their arguments are the first one's buffers: none is of use alone.
+  // Their arguments are the buffers of the first one compiled: none is of use alone.
   hsc__worker_drop_executables(worker);
   hsc_free(in.executables);
   hsc_free(in.compile_ns);

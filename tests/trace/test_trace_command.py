@@ -8,6 +8,7 @@ usage: test_trace_command.py HLOSCOPE TRACED_PROGRAM [ARGUMENT...]      prints T
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
 import tempfile
@@ -368,6 +369,47 @@ with tempfile.TemporaryDirectory() as directory:
         "a kill is reported and becomes 128 + signal",
         killed.returncode == 137 and "signal 9" in killed.stderr,
         killed.stderr,
+    )
+    # SIGKILL in the midst: calls are in mapped files, and operators in those parts of the profile
+    # that were written; the headline counts what the tables list.
+    cut = os.path.join(directory, "cut.hsc")
+    tracer = subprocess.Popen(
+        [hloscope, "trace", "-o", cut, "--", hloscope, "worker"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=dict(os.environ, HLOSCOPE_CACHE_DIR=directory),
+    )
+
+    def ask(**job):
+        tracer.stdin.write(json.dumps(job) + "\n")
+        tracer.stdin.flush()
+        return json.loads(tracer.stdout.readline())
+
+    victim = ask(job="hello")["pid"]
+    plugin = os.path.join(os.path.dirname(os.path.abspath(hloscope)), "libhloscope_cpu_pjrt.so")
+    ask(job="load", plugin=plugin)
+    answer = ask(job="run", program=small, records=0, series=300)
+    os.kill(victim, signal.SIGKILL)
+    said = tracer.communicate(timeout=100)[0].replace("\n", " ")
+    made = {
+        view: json.loads(run("tables", cut, view, "--format=json").stdout)["rows"]
+        for view in ("executions", "executables", "operators")
+    }
+    calls_made = len(made["executions"])
+    check(
+        "kill -9: runs are counted once, in the headline as in the tables",
+        answer["ok"]
+        and calls_made >= 300
+        and sum(row["runs"] for row in made["executables"]) == calls_made
+        and f"{calls_made} runs of" in said,
+        (calls_made, made["executables"], said[:400]),
+    )
+    check(
+        "kill -9: the operators of at least half of the runs are there",
+        max((row["count"] for row in made["operators"]), default=0) >= calls_made / 2,
+        made["operators"],
     )
     missing = run("trace", "-o", os.path.join(directory, "x.hsc"), "--", "no-such-program-here")
     check(

@@ -15,6 +15,7 @@
 #include "base/files/file_io.h"
 #include "trace/xspace.h"
 #include "unit.h"
+#include "views/top.h"
 #include "views/views.h"
 
 static char directory[64];
@@ -278,6 +279,15 @@ static void test_profile_joins_its_process(void **state) {
   int64_t first_run = cell(t, 0, "start")->integer + cell(t, 0, "total")->integer - 8000;
   assert_int_equal(first_run - instant_ns, 5000010000);
   hsc_table_destroy(t);
+  // A run is a row of that view, whether its device was recorded or not.
+  t = view("executables");
+  assert_int_equal(hsc_table_row_count(t), 1);
+  assert_int_equal(cell(t, 0, "runs")->integer, 3);
+  assert_int_equal(cell(t, 0, "measured")->integer, 2);
+  assert_int_equal(cell(t, 0, "failed")->integer, 0);
+  assert_true(cell(t, 0, "run mean")->number == 5500);
+  assert_true(has_note(t, "2 executions were measured on the device, 1 from outside"));
+  hsc_table_destroy(t);
   t = view("operators");
   assert_int_equal(hsc_table_row_count(t), 2);
   assert_string_equal(cell(t, 0, "name")->text, "fusion");
@@ -293,6 +303,112 @@ static void test_profile_joins_its_process(void **state) {
   hsc_table_destroy(t);
   t = view("host-operators");
   assert_string_equal(cell(t, 0, "name")->text, "BufferFromHostBuffer");
+  hsc_table_destroy(t);
+}
+
+// ---- executions and `top` -----------------------------------------------------------------------
+
+static void device_run(int64_t run, const char *device, int64_t begin, int64_t end) {
+  hsc_trace_attr attrs[] = {
+      {.key = name("executable"), .type = HSC_ATTR_STRING, .value.string = name("jit_f")},
+      {.key = name("run_id"), .type = HSC_ATTR_INT, .value.i = run}};
+  hsc_span_complete(recorder, HSC_CATEGORY_EXECUTE, name("run"), name(device),
+                    now + (uint64_t)begin, now + (uint64_t)end, attrs, 2);
+}
+
+// A call over two devices is one run; one that was refused is none; runs whose call nobody recorded
+// are runs by their number.
+static void test_what_an_execution_is(void **state) {
+  call(1);
+  call(2);
+  hsc_trace_attr refused = {.key = name("error"), .type = HSC_ATTR_STRING, .value.string = 0};
+  refused.value.string = name("no memory");
+  hsc_trace_attr attrs[] = {
+      {.key = name("executable"), .type = HSC_ATTR_STRING, .value.string = name("jit_f")},
+      {.key = name("run_id"), .type = HSC_ATTR_INT, .value.i = 3}};
+  hsc_span_end(recorder, hsc_span_begin(recorder, HSC_CATEGORY_EXECUTE, name("execute"), attrs, 2),
+               &refused, 1);
+  device_run(1, "cpu:0", 100000000, 100002000);
+  device_run(1, "cpu:1", 100000000, 100004000);
+  device_run(77, "cpu:0", 100010000, 100012000);
+  device_run(77, "cpu:1", 100010000, 100011000);
+  open_as_nanoseconds();
+  hsc_table *t = view("executions");
+  assert_int_equal(hsc_table_row_count(t), 4);
+  assert_string_equal(cell(t, 0, "device")->text, "cpu:1 and 1 more");
+  assert_string_equal(cell(t, 1, "measured")->text, "call");
+  assert_string_equal(cell(t, 2, "measured")->text, "failed");
+  assert_string_equal(cell(t, 3, "device")->text, "cpu:0 and 1 more");
+  assert_int_equal(cell(t, 3, "run")->integer, 2000);
+  assert_true(has_note(t, "1 call failed and ran nothing"));
+  hsc_table_destroy(t);
+  t = view("executables");
+  assert_int_equal(cell(t, 0, "runs")->integer, 3);
+  assert_int_equal(cell(t, 0, "measured")->integer, 2);
+  assert_int_equal(cell(t, 0, "failed")->integer, 1);
+  assert_true(cell(t, 0, "run mean")->number == 3000);
+  hsc_table_destroy(t);
+}
+
+static const int64_t A_SECOND_NS = 1000000000;
+
+static hsc_table *top(int64_t now_ns) {
+  hsc_table *table = NULL;
+  EXPECT_OK(hsc_top_table(capture, 5 * A_SECOND_NS, now_ns, &table));
+  return table;
+}
+
+// Rates are of the last seconds before now, not of the last seconds that were recorded.
+static void test_top_ages(void **state) {
+  enum { RUNS = 20 };
+  for (int64_t i = 0; i < RUNS; i++)
+    device_run(i + 1, "cpu:0", 1000000 * i, 1000000 * i + 500000);
+  open_as_nanoseconds();
+  hsc_table *t = top(1 * A_SECOND_NS);
+  assert_int_equal(hsc_table_row_count(t), 1);
+  assert_true(fabs(cell(t, 0, "runs_per_second")->number - RUNS) < 1);
+  hsc_table_destroy(t);
+  t = top(3 * A_SECOND_NS);  // further from the runs, the same window: fewer a second
+  assert_true(cell(t, 0, "runs_per_second")->number < RUNS / 2.0);
+  hsc_table_destroy(t);
+  t = top(20 * A_SECOND_NS);
+  assert_int_equal(hsc_table_row_count(t), 0);
+  assert_true(has_note(t, "0 executions/s"));
+  assert_true(has_note(t, "nothing ran in the last 5 s; the last execution ended"));
+  hsc_table_destroy(t);
+  t = top(INT64_MIN);
+  assert_true(has_note(t, "the program has ended: these are its last"));
+  assert_int_equal(cell(t, 0, "runs")->integer, RUNS);
+  hsc_table_destroy(t);
+}
+
+// A call that compiled first is a run, but its time is none.
+static void test_a_call_that_compiles_times_no_run(void **state) {
+  hsc_trace_attr attrs[] = {
+      {.key = name("executable"), .type = HSC_ATTR_STRING, .value.string = name("jit_f")},
+      {.key = name("run_id"), .type = HSC_ATTR_INT, .value.i = 1}};
+  uint64_t first = hsc_span_begin(recorder, HSC_CATEGORY_EXECUTE, name("execute"), attrs, 2);
+  hsc_span_end(recorder, hsc_span_begin(recorder, HSC_CATEGORY_COMPILE, name("compile"), attrs, 1),
+               NULL, 0);
+  hsc_span_end(recorder, first, NULL, 0);
+  open_as_nanoseconds();
+  hsc_table *t = view("executables");
+  assert_int_equal(cell(t, 0, "runs")->integer, 1);
+  assert_int_equal(cell(t, 0, "run mean")->kind, HSC_CELL_MISSING);
+  assert_true(cell(t, 0, "run total")->number == 0);
+  assert_true(has_note(t, "1 of these calls compiled first"));
+  hsc_table_destroy(t);
+}
+
+// Of a program on XLA:CPU that runs, the operators of the last seconds are in no profile yet.
+static void test_top_counts_calls(void **state) {
+  for (int i = 1; i <= 5; i++)
+    call(i);
+  open_as_nanoseconds();
+  hsc_table *t = top(A_SECOND_NS);
+  assert_int_equal(hsc_table_row_count(t), 1);
+  assert_int_equal(cell(t, 0, "runs")->integer, 5);
+  assert_true(has_note(t, "5 of 5 were timed from outside, by their call alone"));
   hsc_table_destroy(t);
 }
 
@@ -316,7 +432,7 @@ static void test_damaged_profile(void **state) {
     hsc_bytes_deinit(&bad);
     EXPECT_OK(hsc_capture_open(directory, &capture));
     hsc_table *t = view("executions");
-    assert_int_equal(hsc_table_row_count(t), 1);
+    assert_true(hsc_table_row_count(t) >= 1);  // the call, and runs that are nobody's
     hsc_table_destroy(t);
     hsc_capture_close(capture);
     capture = NULL;
@@ -414,6 +530,11 @@ int main(void) {
       cmocka_unit_test_setup_teardown(test_profile_joins_its_process, make_directory,
                                       remove_directory),
       cmocka_unit_test_setup_teardown(test_damaged_profile, make_directory, remove_directory),
+      cmocka_unit_test_setup_teardown(test_what_an_execution_is, make_directory, remove_directory),
+      cmocka_unit_test_setup_teardown(test_a_call_that_compiles_times_no_run, make_directory,
+                                      remove_directory),
+      cmocka_unit_test_setup_teardown(test_top_ages, make_directory, remove_directory),
+      cmocka_unit_test_setup_teardown(test_top_counts_calls, make_directory, remove_directory),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
