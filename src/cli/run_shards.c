@@ -53,12 +53,14 @@ static void say_differing_copies(hsc_cli *cli, json_t *device) {
                         (long long)json_integer_value(json_object_get(output, "pieces")));
 }
 
-// One device that ran what is for several.
+// One device that ran what is for several; one that refused it has its error.
 static void say_whole(hsc_cli *cli, json_t *device) {
   const char *name = text_of(device, "device");
+  const char *status = text_of(device, "status");
   long long wanted = json_integer_value(json_object_get(device, "whole_of"));
-  hsc_cli_paragraph(cli, "%s: the whole program on one device, though it is for %lld\n", name,
-                    wanted);
+  if (status && !strcmp(status, "ok"))
+    hsc_cli_paragraph(cli, "%s: the whole program on one device, though it is for %lld\n", name,
+                      wanted);
   if (strcmp(name, "reference") != 0)
     hsc_cli_paragraph(cli, "-d %s:%lld runs it in parts\n", name, wanted);
 }

@@ -438,7 +438,8 @@ static hsc_status *print_comparison(hsc_cli *cli, json_t *result, bool all) {
   hsc_table_note(table, "%s", headline);
   note_close(table, rows);
   if (count < total)
-    hsc_table_note(table, "%zu more rows, none of them worse: --all", total - count);
+    hsc_table_note(table, "%zu more row%s, %s worse: --all", total - count,
+                   total - count == 1 ? "" : "s", total - count == 1 ? "not" : "none of them");
   return hsc_cli_table(cli, table);
 }
 

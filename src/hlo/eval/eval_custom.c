@@ -157,6 +157,12 @@ hsc_status *hsc_custom_check(const char *target) {
       HSC_ERR(UNIMPLEMENTED, "custom-call: no implementation of target '%s' is known", target);
   if (near)
     return hsc_status_hint(status, "did you mean %s?", near);
+  // Frameworks' own names for functions of theirs: nobody else can bring an implementation.
+  if (strstr(target, "python") && strstr(target, "callback"))
+    return hsc_status_hint(status,
+                           "it calls a Python function of the process that made the program, which "
+                           "a file does not hold: run that process on the device, or export the "
+                           "program without the callback");
   return hsc_status_hint(
       status,
       "from JAX, jax.ffi.register_ffi_target(\"%s\", handler, platform=\"hloscope\") brings one",
