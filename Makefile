@@ -32,13 +32,19 @@ wheel: ## dist/hloscope-*.whl: the program, the device and the Python package in
 	@scripts/bootstrap --wheel
 	@python3 tools/wheel.py
 
-.PHONY: deb release
+.PHONY: deb release aarch64
 deb: ## dist/hloscope_*.deb, looked at by lintian
 	@scripts/bootstrap --deb
 	@python3 tools/deb.py
 
-release: wheel deb ## all artefacts of this version and their checksums, in dist/
-	@cd dist && sha256sum hloscope-$$(cat ../VERSION)-*.whl hloscope_$$(cat ../VERSION)_*.deb >SHA256SUMS && cat SHA256SUMS
+VERSION_HERE = $$(cat VERSION)
+release: wheel deb ## all artefacts of this version (wheel, Debian package, sources) and their checksums, in dist/
+	@git archive --format=tar.gz --prefix=hloscope-$(VERSION_HERE)/ --output=dist/hloscope-$(VERSION_HERE).tar.gz HEAD
+	@cd dist && version=$$(cat ../VERSION) && sha256sum hloscope-$$version-*.whl hloscope_$${version}_*.deb hloscope-$$version.tar.gz >SHA256SUMS && sha256sum --check SHA256SUMS
+
+aarch64: ## build for AArch64 and run the unit programs under qemu-user (minutes; its libraries come into build-aarch64): make aarch64 AARCH64="--only arena,bytes"
+	@scripts/bootstrap --aarch64
+	@python3 tools/aarch64/aarch64.py $(AARCH64)
 
 test: build-tests ## all tests; ends with the number that passed
 	@python3 tools/run_tests.py $(BUILD) $(TEST_OPTIONS)
@@ -238,21 +244,16 @@ site: ## the documentation as a site in build-site/ (search, light and dark; ins
 	@test -x build-site-tools/bin/mkdocs || { python3 -m venv build-site-tools && build-site-tools/bin/pip install --quiet mkdocs-material==9.7.0; }
 	@build-site-tools/bin/mkdocs build --quiet && echo "build-site/index.html"
 
-.PHONY: workflows workflows-checker
-CHECK_SCHEMA = build-tools/bin/check-jsonschema
-workflows-checker:
-	@test -x $(CHECK_SCHEMA) || { { test -x build-tools/bin/pip || python3 -m venv build-tools; } && build-tools/bin/pip install --quiet check-jsonschema==0.39.0; }
-workflows: workflows-checker ## check the workflow files and the action against their schemas (installs the checker into a folder of its own)
-	@$(CHECK_SCHEMA) --builtin-schema vendor.github-workflows .github/workflows/*.yml
-	@$(CHECK_SCHEMA) --builtin-schema vendor.github-actions action.yml
-	@python3 -c 'import json; json.load(open(".devcontainer/devcontainer.json"))["image"]'
+.PHONY: package-files
+package-files: build ## check the Dockerfile, the development container, the Action and the workflows (brings the checkers into a folder of its own)
+	@python3 tools/check_package_files.py $(BUILD)/hloscope
 
 golden-update: build ## rewrite the expected output of golden cases and show the difference: CASE=area/case (or area)
 	@test -n "$(CASE)" || { echo "which one? make golden-update CASE=AREA/CASE"; exit 2; }
 	@python3 tools/golden.py $(BUILD)/hloscope --update $(CASE)
 
 clean: ## remove all builds
-	@rm -rf dist build-site build-site-tools build-wheel build-deb build build-asan build-ubsan build-tsan build-clang build-fuzz
+	@rm -rf dist build-site build-site-tools build-wheel build-deb build-aarch64 build-growth build build-asan build-ubsan build-tsan build-clang build-fuzz
 
 help: ## this list
-	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' $(firstword $(MAKEFILE_LIST)) | awk -F'|' '{printf "  make %-14s %s\n", $$1, $$2}'
+	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/\1|\2/p' $(firstword $(MAKEFILE_LIST)) | awk -F'|' '{printf "  make %-14s %s\n", $$1, $$2}'

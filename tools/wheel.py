@@ -28,6 +28,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import tomllib
 import venv
 import zipfile
 
@@ -100,9 +101,10 @@ def version():
     return (ROOT / "VERSION").read_text(encoding="utf-8").strip()
 
 
-def description():
+def project():
+    """What python/pyproject.toml says of the package, for `pip install ./python` and for here."""
     text = (ROOT / "python" / "pyproject.toml").read_text(encoding="utf-8")
-    return re.search(r'^description = "(.*)"', text, re.M)[1]
+    return tomllib.loads(text)["project"]
 
 
 def metadata():
@@ -110,9 +112,9 @@ def metadata():
         "Metadata-Version: 2.1",
         "Name: hloscope",
         f"Version: {version()}",
-        f"Summary: {description()}",
-        "License: Apache-2.0",
-        "Requires-Python: >=3.9",
+        f"Summary: {project()['description']}",
+        f"License: {project()['license']['text']}",
+        f"Requires-Python: {project()['requires-python']}",
         "Classifier: Operating System :: POSIX :: Linux",
         "Classifier: Programming Language :: Python :: 3",
         "Description-Content-Type: text/markdown",
@@ -120,18 +122,12 @@ def metadata():
     return "\n".join(head) + "\n\n" + (ROOT / "python" / "README.md").read_text(encoding="utf-8")
 
 
-ENTRY_POINTS = """[console_scripts]
-hloscope = hloscope._program:main
-
-[jax_plugins]
-hloscope = jax_plugins.hloscope
-
-[torch_xla.plugins]
-HLOSCOPE = hloscope.torch_plugin:HloscopePlugin
-
-[pytest11]
-hloscope = hloscope.pytest_plugin
-"""
+def entry_points():
+    groups = {"console_scripts": project()["scripts"], **project()["entry-points"]}
+    return "\n".join(
+        f"[{group}]\n" + "".join(f"{name} = {what}\n" for name, what in rows.items())
+        for group, rows in groups.items()
+    )
 
 
 def python_files(package: pathlib.Path):
@@ -153,6 +149,9 @@ def collect(tree: pathlib.Path):
     for package in ("hloscope", "jax_plugins"):
         for path in python_files(ROOT / "python" / package):
             files.append((str(path.relative_to(ROOT / "python")), path.read_bytes(), False))
+    # Python runs its line when it starts: HLOSCOPE_OUTPUT_PATH by itself records
+    record = ROOT / "python" / "hloscope-record.pth"
+    files.append((record.name, record.read_bytes(), False))
     files.append(("hloscope/_version.py", f'version = "{version()}"\n'.encode(), False))
     for path in sorted(tree.rglob("*")):
         name = str(path.relative_to(tree))
@@ -170,7 +169,7 @@ def collect(tree: pathlib.Path):
     )
     files.append((f"{info}/METADATA", metadata().encode(), False))
     files.append((f"{info}/WHEEL", wheel.encode(), False))
-    files.append((f"{info}/entry_points.txt", ENTRY_POINTS.encode(), False))
+    files.append((f"{info}/entry_points.txt", entry_points().encode(), False))
     files.append((f"{info}/licenses/LICENSE", (ROOT / "LICENSE").read_bytes(), False))
     for package in INSIDE:
         path = pathlib.Path("/usr/share/doc") / package / "copyright"
@@ -178,7 +177,7 @@ def collect(tree: pathlib.Path):
     return files, info
 
 
-def write(files, info, out: pathlib.Path):
+def write(files, info, out: pathlib.Path, level: int = 9):
     record = []
     for name, data, _ in files:
         digest = base64.urlsafe_b64encode(hashlib.sha256(data).digest()).rstrip(b"=").decode()
@@ -186,7 +185,7 @@ def write(files, info, out: pathlib.Path):
     record.append(f"{info}/RECORD,,")
     out.mkdir(exist_ok=True)
     path = out / f"hloscope-{version()}-{TAG}.whl"
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=level) as archive:
         for name, data, executable in [
             *files,
             (f"{info}/RECORD", ("\n".join(record) + "\n").encode(), False),

@@ -13,6 +13,7 @@ def path():
     candidates = [
         os.environ.get("HLOSCOPE_PROGRAM"),
         here / "bin" / "hloscope",
+        here / "lib" / "hloscope",
         here.parents[1] / "build" / "hloscope",
         here.parents[3] / "bin" / "hloscope",
     ]

@@ -27,6 +27,7 @@ typedef struct watch {
   volatile int stop;
   int64_t begun;
   bool killed;
+  double aim_s;  // of the whole, with as many trials as fit; 0 = three trials
 } watch;
 
 static void on_progress(void *user, int64_t done, int64_t total, const char *text, int worker_pid) {
@@ -65,7 +66,9 @@ static json_t *sweep(hsc_store *store, const char *settings, watch *w, bool resu
                             .patterns = &w->pattern,
                             .pattern_count = w->pattern != NULL,
                             .warmup_iterations = 3,
-                            .measurement_trials = 3,
+                            .measurement_trials = w->aim_s > 0 ? 0 : 3,
+                            .half_width = 0.02,
+                            .aim_s = w->aim_s,
                             .exclude_first_trial = true,
                             .task_limit_ns = 20 * 1000000000ll,
                             .command = "test",
@@ -234,6 +237,26 @@ static void a_sweep_has_every_key(void **state) {
 }
 
 // The phase that a stop hits is not to blame for it.
+// On a machine that is too slow for it, the aim costs repetitions and never an interval.
+static void an_aim_that_is_over_leaves_what_an_interval_needs(void **state) {
+  hsc_store *store = open_store("aim");
+  watch w = {.pattern = "natural", .aim_s = 1e-3};
+  json_t *result = sweep(store, "", &w, false);
+  assert_string_equal(text_at(result, "status", NULL, NULL), "done");
+  json_t *config = hsc_json_path(result, "patterns", "natural_for_loop_p", NULL);
+  assert_int_equal(json_array_size(json_object_get(config, "detailed_timings")),
+                   HSC_LEAST_FOR_INTERVAL + 1);
+  json_t *run = json_object_get(config, "run");
+  double low = hsc_json_number(json_object_get(run, "low"));
+  assert_true(low > 0 && low <= hsc_json_number(json_object_get(run, "high")));
+  assert_string_equal(text_at(run, "sampling", "ended_by", NULL), "the time budget is spent");
+  json_t *model =
+      hsc_json_path(result, "theoretical_analysis", "natural_for_loop_p", "model", NULL);
+  assert_int_equal(json_integer_value(json_object_get(model, "processes")), HSC_LEAST_PROCESSES);
+  json_decref(result);
+  hsc_store_close(store);
+}
+
 static void a_stopped_worker_is_named_as_the_cause(void **state) {
   hsc_store *store = open_store("stopped");
   // What follows the trials says nothing about them, and with 40 ms for each run it takes a minute.
@@ -366,6 +389,7 @@ static void wrong_names_are_refused_before_anything_runs(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(a_sweep_has_every_key),
+      cmocka_unit_test(an_aim_that_is_over_leaves_what_an_interval_needs),
       cmocka_unit_test(a_stopped_worker_is_named_as_the_cause),
       cmocka_unit_test(a_killed_worker_costs_one_task),
       cmocka_unit_test(an_interrupted_sweep_goes_on),

@@ -20,7 +20,10 @@ COMPLEX_ONLY = {"ungqr", "unmqr", "heevd", "hetrd"}
 def names(kind: str, table: str) -> list[str]:
     text = re.sub(r"//.*", "", pathlib.Path(table).read_text(encoding="utf-8"))
     if kind == "llvm":
-        return [f"LLVM{name}" for name in re.findall(r"FN\((\w+)\)", text)]
+        return [
+            f"LLVMInitializeX86{name}" if kind_of else f"LLVM{name}"
+            for kind_of, name in re.findall(r"\b(TARGET_)?FN\((\w+)\)", text)
+        ]
     found = ["cblas_sgemm", "cblas_dgemm", "openblas_set_num_threads"]
     for routine in re.findall(r"LAPACK\((\w+)", text):
         letters = "sd" if routine in REAL_ONLY else "cz" if routine in COMPLEX_ONLY else "sdcz"

@@ -1,16 +1,16 @@
 // code.c - see code.h. The image is: the object's allocated sections in order, then stubs for calls
 // to outside (a jump through the word after it), then the table of outside addresses. Everything
-// lies in one mapping, so 32-bit relative relocations always reach.
+// lies in one mapping, so relative relocations reach. What a processor's stubs and relocations are
+// is in relocation.c.
 #include "base/core/map.h"
 #include "base/core/memory.h"
 #include "cpu/core/code.h"
+#include "cpu/core/relocation.h"
 
 #include <elf.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
-
-enum { STUB_BYTES = 16 };  // jmp *[rip+2]; 2 bytes of padding; the address
 
 struct hsc_cpu_code {
   uint8_t *image;
@@ -49,9 +49,9 @@ static hsc_status *read_sections(linker *l, hsc_arena *arena) {
   if (memcmp(l->header->e_ident, ELFMAG, SELFMAG) || l->header->e_ident[EI_CLASS] != ELFCLASS64 ||
       l->header->e_type != ET_REL)
     return bad("not a relocatable 64-bit ELF file");
-  if (l->header->e_machine != EM_X86_64)
-    return HSC_ERR(FAILED_PRECONDITION, "object code: made for machine %d, not for x86-64",
-                   l->header->e_machine);
+  if (l->header->e_machine != hsc_cpu_machine())
+    return HSC_ERR(FAILED_PRECONDITION, "object code: made for machine %d, not for %s",
+                   l->header->e_machine, hsc_cpu_machine_name(hsc_cpu_machine()));
   l->section_count = l->header->e_shnum;
   if (l->header->e_shentsize != sizeof(Elf64_Shdr) || l->header->e_shoff % 8 ||
       !inside(l, l->header->e_shoff, (uint64_t)l->section_count * sizeof(Elf64_Shdr)))
@@ -105,7 +105,7 @@ static hsc_status *lay_out(linker *l, hsc_arena *arena) {
     if (l->symbols[i].st_shndx != SHN_UNDEF)
       continue;
     l->stubs[i] = at;
-    at += STUB_BYTES;
+    at += HSC_CPU_STUB_BYTES;
   }
   l->image_bytes = at ? at : 1;
   return NULL;
@@ -125,22 +125,16 @@ static hsc_status *fill(linker *l, const hsc_cpu_symbol *symbols, size_t symbol_
       found++;
     if (found == symbol_count || !symbols[found].address)
       return HSC_ERR(NOT_FOUND, "object code: refers to '%s', which is not there", name);
-    uint8_t *stub = l->image + l->stubs[i];
-    static const uint8_t jump[8] = {0xff, 0x25, 0x02, 0, 0, 0, 0x66, 0x90};
-    memcpy(stub, jump, 8);
-    memcpy(stub + 8, &symbols[found].address, 8);
+    hsc_cpu_write_stub(hsc_cpu_machine(), l->image + l->stubs[i], symbols[found].address);
   }
   return NULL;
 }
 
 static hsc_status *relocate_one(linker *l, const Elf64_Rela *r, int target) {
   size_t number = ELF64_R_SYM(r->r_info);
-  uint32_t type = ELF64_R_TYPE(r->r_info);
   if (number >= l->symbol_count)
     return bad("relocation of an unknown symbol");
-  size_t width = type == R_X86_64_64 ? 8 : 4;
-  if (r->r_offset > l->sections[target].sh_size ||
-      l->sections[target].sh_size - r->r_offset < width)
+  if (r->r_offset > l->sections[target].sh_size)
     return bad("relocation outside of its section");
   const Elf64_Sym *symbol = &l->symbols[number];
   bool outside = symbol->st_shndx == SHN_UNDEF;
@@ -153,39 +147,15 @@ static hsc_status *relocate_one(linker *l, const Elf64_Rela *r, int target) {
       return bad("symbol outside of its section");
     symbol_at = l->placed[symbol->st_shndx] + symbol->st_value;
   }
-  size_t place_at = l->placed[target] + r->r_offset;
-  uint8_t *place = l->image + place_at;
-  switch (type) {
-    case R_X86_64_PC32:
-    case R_X86_64_PLT32: {
-      int64_t value = (int64_t)symbol_at + r->r_addend - (int64_t)place_at;
-      if (value < INT32_MIN || value > INT32_MAX)
-        return bad("relocation out of reach");
-      int32_t narrow = (int32_t)value;
-      memcpy(place, &narrow, 4);
-      return NULL;
-    }
-    case R_X86_64_GOTPCREL:
-    case R_X86_64_GOTPCRELX:
-    case R_X86_64_REX_GOTPCRELX: {
-      // would need a table entry of its own; the code generator does not ask for one
-      if (!outside)
-        break;
-      int32_t narrow = (int32_t)((int64_t)symbol_at + 8 + r->r_addend - (int64_t)place_at);
-      memcpy(place, &narrow, 4);
-      return NULL;
-    }
-    case R_X86_64_64: {
-      if (outside)
-        break;
-      uint64_t value = (uint64_t)(uintptr_t)(l->image + symbol_at) + (uint64_t)r->r_addend;
-      memcpy(place, &value, 8);
-      return NULL;
-    }
-    default:
-      break;
-  }
-  return HSC_ERR(UNIMPLEMENTED, "object code: relocation type %u", type);
+  return hsc_cpu_relocate(
+      hsc_cpu_machine(),
+      &(hsc_cpu_relocation){.type = (uint32_t)ELF64_R_TYPE(r->r_info),
+                            .image = l->image,
+                            .place = l->placed[target] + r->r_offset,
+                            .place_bytes = l->sections[target].sh_size - r->r_offset,
+                            .symbol = symbol_at,
+                            .outside = outside,
+                            .addend = r->r_addend});
 }
 
 static hsc_status *relocate(linker *l) {
@@ -247,6 +217,8 @@ hsc_status *hsc_cpu_code_link(hsc_view object,
   HSC_GOTO(fill(&l, symbols, symbol_count));
   HSC_GOTO(relocate(&l));
   HSC_GOTO(name_functions(&l, code));
+  // AArch64 keeps instructions in a cache of their own
+  __builtin___clear_cache((char *)code->image, (char *)code->image + code->image_bytes);
   if (mprotect(code->image, code->image_bytes, PROT_READ | PROT_EXEC))
     HSC_GOTO(
         HSC_ERR(PERMISSION_DENIED, "the system does not let this process make code executable"));

@@ -13,13 +13,22 @@ static pthread_once_t once = PTHREAD_ONCE_INIT;
 static bool loaded;
 static char problem[512];
 
+#if defined(__aarch64__)
+#define TARGET "AArch64"
+#else
+#define TARGET "X86"
+#endif
+
 static const struct {
   const char *name;
   size_t offset;
 } functions[] = {
 #define FN(name) {"LLVM" #name, offsetof(hsc_llvm_functions, name)},
+#define TARGET_FN(name) \
+  {"LLVMInitialize" TARGET #name, offsetof(hsc_llvm_functions, Initialize##name)},
 #include "cpu/emit/llvm_functions.def"
 #undef FN
+#undef TARGET_FN
 };
 
 static void load(void) {
@@ -44,10 +53,10 @@ static void load(void) {
     }
     memcpy((char *)&hsc_ll + functions[i].offset, &address, sizeof address);
   }
-  hsc_ll.InitializeX86TargetInfo();
-  hsc_ll.InitializeX86Target();
-  hsc_ll.InitializeX86TargetMC();
-  hsc_ll.InitializeX86AsmPrinter();
+  hsc_ll.InitializeTargetInfo();
+  hsc_ll.InitializeTarget();
+  hsc_ll.InitializeTargetMC();
+  hsc_ll.InitializeAsmPrinter();
   // Loop strength reduction takes a third of the time of code generation and finds nothing in loops
   // whose addresses are sums already. The optimising register allocator is worth its time even
   // where nothing else of code generation is.

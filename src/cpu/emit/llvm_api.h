@@ -16,8 +16,10 @@
 
 typedef struct hsc_llvm_functions {
 #define FN(name) __typeof__(&LLVM##name) name;
+#define TARGET_FN(name) void (*Initialize##name)(void);
 #include "cpu/emit/llvm_functions.def"
 #undef FN
+#undef TARGET_FN
 } hsc_llvm_functions;
 extern hsc_llvm_functions hsc_ll;
 

@@ -1,6 +1,7 @@
 // jit.c - see jit.h.
 #include "base/core/clock.h"
 #include "base/files/file_io.h"
+#include "cpu/core/relocation.h"
 #include "cpu/jit/jit.h"
 
 #include <pthread.h>
@@ -12,7 +13,16 @@
 #include "cpu/kernels/vmath/vmath.h"
 
 enum { MAX_COMPILERS = 16, STORE_BUCKETS = 1024 };
+#if defined(__aarch64__)
+static const char *const TRIPLE = "aarch64-unknown-linux-gnu";
+static const char *const cpus[] = {"generic"};  // by level of instructions, of which there is one
+static const char *const features[] = {""};
+#else
 static const char *const TRIPLE = "x86_64-unknown-linux-gnu";
+static const char *const cpus[] = {"x86-64", "haswell", "skylake-avx512"};
+static const char *const features[] = {
+    "", "+avx2,+fma,+f16c", "+avx512f,+avx512bw,+avx512dq,+avx512vl,+fma,+f16c,-prefer-256-bit"};
+#endif
 
 typedef struct compiler {  // one per thread that compiles; used under jit->compile_lock
   LLVMContextRef context;
@@ -195,9 +205,6 @@ static LLVMCodeGenOptLevel codegen_level(int level) {
 }
 
 static hsc_status *start_compiler(const hsc_cpu_jit *jit, compiler *c) {
-  static const char *const cpus[] = {"x86-64", "haswell", "skylake-avx512"};
-  static const char *const features[] = {
-      "", "+avx2,+fma,+f16c", "+avx512f,+avx512bw,+avx512dq,+avx512vl,+fma,+f16c,-prefer-256-bit"};
   if (c->machine)
     return NULL;
   LLVMTargetRef target;
@@ -321,6 +328,16 @@ static hsc_status *share_out(
   return NULL;
 }
 
+// What is not made for this processor is said by name, before LLVM is looked for.
+static hsc_status *check_machine(void) {
+  if (hsc_cpu_machine())
+    return NULL;
+  return hsc_status_hint(HSC_ERR(UNIMPLEMENTED,
+                                 "the built-in device's code generator: not built yet for this "
+                                 "processor; it makes code for x86-64 and AArch64"),
+                         "--device reference runs the program on the evaluator");
+}
+
 static hsc_status *compile_missing(hsc_cpu_jit *jit,
                                    hsc_cpu_pool *pool,
                                    hsc_cpu_jit_kernel **missing,
@@ -331,6 +348,7 @@ static hsc_status *compile_missing(hsc_cpu_jit *jit,
   hsc_arena *arena = NULL;
   compilation c = {.jit = jit};
   int64_t start = hsc_now_ns();
+  HSC_GOTO(check_machine());
   HSC_GOTO(hsc_llvm_load());
   HSC_GOTO(hsc_arena_create(&arena));
   HSC_GOTO(share_out(&c, missing, count, hsc_cpu_pool_thread_count(pool), arena));

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "base/core/clock.h"
 #include "lab/store/environment.h"
 #include "lab/patterns/patterns_internal.h"
 
@@ -158,6 +159,7 @@ static void release(patterns_run *run) {
 
 hsc_status *hsc_patterns_run(const hsc_patterns_options *options, json_t **out_result) {
   patterns_run run = {.options = options,
+                      .start_ns = hsc_now_ns(),
                       .trials = options->measurement_trials ? options->measurement_trials
                                                             : HSC_PATTERNS_TRIALS_MOST};
   hsc_status *status = NULL;

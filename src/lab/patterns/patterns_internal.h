@@ -58,8 +58,9 @@ typedef struct patterns_run {
   json_t *puzzle;             // [{case, runs}]
   json_t *deaths, *failures;  // arrays
   json_t *environment;
-  json_t *device;  // facts of the first start
-  int64_t trials;  // at most, while measuring; then those that were made
+  json_t *device;    // facts of the first start
+  int64_t start_ns;  // on hsc_now_ns
+  int64_t trials;    // at most, while measuring; then those that were made
   int64_t task_count, task_total;
   bool interrupted;
   bool resumed;
@@ -70,8 +71,9 @@ HSC_MUST_USE hsc_status *hsc__patterns_plan(patterns_run *run);
 json_t *hsc__patterns_configuration(const patterns_run *run);
 void hsc__patterns_plan_hash(const patterns_run *run, char out_text[33]);
 
-// ---- measuring (patterns_measure.c, patterns_puzzle.c) ------------------------------------------
+// ---- measuring (patterns_measure.c, patterns_measure_model.c, patterns_puzzle.c) ----------------
 HSC_MUST_USE hsc_status *hsc__patterns_measure(patterns_run *run);
+HSC_MUST_USE hsc_status *hsc__patterns_measure_model(patterns_run *run);
 HSC_MUST_USE hsc_status *hsc__patterns_puzzle(patterns_run *run);
 // Does one task, or takes it from the store when it was done before. *out_body NULL: it failed
 // (recorded, also in config->failures), or the run was interrupted. config may be NULL.

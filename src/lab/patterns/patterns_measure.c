@@ -1,4 +1,5 @@
-// patterns_measure.c - the sweep: which job when, in which order; what happens when one fails.
+// patterns_measure.c - the sweep: which job when, in which order; what happens when one fails. The
+// jobs of the model are in patterns_measure_model.c.
 #include <signal.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -13,15 +14,13 @@ enum {
   SYNC_COUNT = 200,  // synchronisations in the baseline
   SERIES_MOST = 40,  // runs after the two recorded ones of a trial of the pilot, at most
   PILOT_TRIALS = 3,
-  MODEL_REPEATS = 5,  // at least, MODEL_REPEATS_MOST at most
-  MODEL_REPEATS_MOST = 25,
   GIVE_UP_AFTER = 3,  // deaths of a worker that end a configuration
+  // fewer trials than by default, where the machine is too slow for these within what the experiment
+  // aims at: without the first one, as many as an interval needs
+  LEAST_TRIALS = HSC_LEAST_FOR_INTERVAL + 1,
 };
 static const double SERIES_BUDGET_NS = 8e6;  // of a trial
-// of a configuration, for more than the least number of repeats
-static const double MODEL_BUDGET_NS = 0.12e9;
-// of a configuration, for the largest numbers of executions
-static const double MODEL_LIMIT_NS = 0.5e9;
+static const double TRIALS_SHARE = 0.5;      // of the aim: trials beyond the tenth end with it
 
 json_t *hsc__patterns_request(const pattern_config *config, const char *job) {
   json_t *request =
@@ -362,6 +361,15 @@ static void shuffle(size_t *order, size_t n, hsc_random *random) {
   }
 }
 
+// The aim allows no further trial. Those that an interval needs are made whatever it says.
+static bool trials_are_over(const patterns_run *run, int64_t made) {
+  const hsc_patterns_options *o = run->options;
+  double spent_s = (double)(hsc_now_ns() - run->start_ns) / 1e9;
+  if (o->measurement_trials || !(o->aim_s > 0) || made < LEAST_TRIALS)
+    return false;
+  return spent_s >= (made < HSC_PATTERNS_TRIALS ? 1 : TRIALS_SHARE) * o->aim_s;
+}
+
 static hsc_status *measure_trials(patterns_run *run) {
   size_t *order = HSC_NEW_ARRAY(run->arena, size_t, run->config_count + 1);
   HSC_TRY(hsc_arena_status(run->arena));
@@ -371,12 +379,9 @@ static hsc_status *measure_trials(patterns_run *run) {
   hsc_random_init(&random, run->options->seed + 1);
   // What the warm-up compiled goes, so that trial 1 shows a first run in a warm process.
   HSC_TRY(reinit(run, "device/reinit"));
-  int64_t start_ns = hsc_now_ns();
   int64_t made = 0;
   for (bool any = true; any && made < run->trials && !run->interrupted; made += any) {
-    double spent_s = (double)(hsc_now_ns() - start_ns) / 1e9;
-    bool over = !run->options->measurement_trials && made >= HSC_PATTERNS_TRIALS &&
-                run->options->budget_s > 0 && spent_s >= run->options->budget_s;
+    bool over = trials_are_over(run, made);
     shuffle(order, run->config_count, &random);
     any = false;
     for (size_t i = 0; i < run->config_count; i++) {
@@ -404,67 +409,6 @@ static hsc_status *measure_trials(patterns_run *run) {
       HSC_TRY(hsc_sampling_finish(sampling, run->options->seed));
   }
   return NULL;
-}
-
-// ---- phase 4's data -----------------------------------------------------------------------------
-
-// (executions, syncs) up to `most` executions; held-out ones lie between and beyond those that are
-// fitted.
-static json_t *model_points(int64_t most, bool held_out) {
-  static const int fitted[][2] = {{1, 1}, {2, 1}, {2, 2},  {4, 1},  {4, 4},
-                                  {8, 1}, {8, 8}, {16, 1}, {16, 16}};
-  static const int held[][2] = {{3, 1}, {3, 3}, {6, 2}, {12, 1}, {12, 12}};
-  json_t *points = json_array();
-  for (size_t i = 0; i < (held_out ? HSC_COUNT_OF(held) : HSC_COUNT_OF(fitted)); i++) {
-    const int *point = held_out ? held[i] : fitted[i];
-    if (point[0] <= most)
-      json_array_append_new(points, json_pack("[i, i]", point[0], point[1]));
-  }
-  return points;
-}
-
-// In the worker process that runs now; `process` counts them.
-static hsc_status *measure_model(patterns_run *run, pattern_config *config, int process) {
-  // 62 executions in the fitted points up to 16, 36 in the held-out ones, each `repeats` times.
-  double execution_ns = config->typical_ns / config->pattern->executions;
-  int64_t most;
-  if (execution_ns * 98 * MODEL_REPEATS <= MODEL_LIMIT_NS)
-    most = 16;
-  else if (execution_ns * 50 * MODEL_REPEATS <= MODEL_LIMIT_NS)
-    most = 8;
-  else
-    most = 4;
-  int64_t repeats = (int64_t)(MODEL_BUDGET_NS / (execution_ns * 98));
-  repeats /= HSC__MODEL_PROCESSES;
-  if (repeats > MODEL_REPEATS_MOST)
-    repeats = MODEL_REPEATS_MOST;
-  else if (repeats < MODEL_REPEATS)
-    repeats = MODEL_REPEATS;
-  if (execution_ns > 20e6)
-    repeats = execution_ns > 0.3e9 ? 1 : 3;
-  char key[512];
-  for (int held = 0; held < 2; held++) {
-    json_t *request = hsc__patterns_request(config, "model");
-    json_object_del(request, "executions");
-    json_object_del(request, "syncs");
-    json_object_set_new(request, "points", model_points(most, held));
-    json_object_set_new(request, "repeats", json_integer(repeats));
-    json_object_set_new(request, "shuffle_seed",
-                        json_integer((json_int_t)run->options->seed + 1 + held + 2 * process));
-    json_object_set_new(request, "cache", json_pack("[s]", "memory"));
-    snprintf(key, sizeof key, "%s/%s/%d", config->key, held ? "held_out" : "model", process + 1);
-    HSC_TRY(hsc__patterns_task(run, config, key, request,
-                               held ? &config->holdout[process] : &config->model[process]));
-  }
-  if (process + 1 < HSC__MODEL_PROCESSES)
-    return NULL;
-  // The whole way with more executions than any cold round before had.
-  json_t *request = hsc__patterns_request(config, "cold");
-  json_object_set_new(request, "executions", json_integer(most == 16 ? 12 : 3));
-  json_object_set_new(request, "syncs", json_integer(most == 16 ? 12 : 3));
-  json_object_set_new(request, "count", json_integer(execution_ns > 20e6 ? 1 : 3));
-  snprintf(key, sizeof key, "%s/cold_held_out", config->key);
-  return hsc__patterns_task(run, config, key, request, &config->cold_holdout);
 }
 
 // ---- a compiler without its device --------------------------------------------------------------
@@ -523,13 +467,7 @@ hsc_status *hsc__patterns_measure(patterns_run *run) {
   HSC_TRY(measure_starts(run));
   HSC_TRY(measure_warmups(run));
   HSC_TRY(measure_trials(run));
-  // Fits of one process say nothing of the next: each round has a worker process of its own.
-  for (int process = 0; process < HSC__MODEL_PROCESSES; process++) {
-    if (process)
-      hsc_lab_worker_stop(run->worker);
-    for (size_t i = 0; i < run->config_count; i++)
-      HSC_TRY(measure_model(run, &run->configs[i], process));
-  }
+  HSC_TRY(hsc__patterns_measure_model(run));
   HSC_TRY(hsc__patterns_puzzle(run));
   return hsc__patterns_work(run);
 }
