@@ -149,6 +149,9 @@ def collect(tree: pathlib.Path):
     for package in ("hloscope", "jax_plugins"):
         for path in python_files(ROOT / "python" / package):
             files.append((str(path.relative_to(ROOT / "python")), path.read_bytes(), False))
+    # pip takes an empty folder away only where a file of ours lay in it; others' plugins stay
+    note = b"The folder hloscope beside this file belongs to the package hloscope.\n"
+    files.append(("jax_plugins/hloscope.txt", note, False))
     # Python runs its line when it starts: HLOSCOPE_OUTPUT_PATH by itself records
     record = ROOT / "python" / "hloscope-record.pth"
     files.append((record.name, record.read_bytes(), False))

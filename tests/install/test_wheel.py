@@ -37,7 +37,7 @@ def pack(build: pathlib.Path, scratch: pathlib.Path, version: str) -> pathlib.Pa
     import wheel
 
     wheel.version = lambda: version
-    wheel.INSIDE = []  # licences of what the portable build has inside, as Debian's packages keep them
+    wheel.INSIDE = []  # licences of what only the portable build has inside
     tree = scratch / f"tree-{version}"
     command = ["meson", "install", "-C", build, "--no-rebuild", "--quiet", "--destdir", tree]
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL)

@@ -1,11 +1,11 @@
-// exec_emulated.c - make aarch64: loaded into every emulated program (ld.so.preload of its root), so
-// that the AArch64 programs which it starts are emulated too. The kernel does that by itself only
-// where binfmt_misc is set up, which takes root and changes the machine.
+// exec_emulated.c - make aarch64: loaded into every emulated program (ld.so.preload of its root),
+// so that the AArch64 programs which it starts are emulated too. The kernel does that by itself
+// only where binfmt_misc is set up, which takes root and changes the machine.
 //
 // What is started is looked up as execvp does; an AArch64 ELF file becomes
 //   QEMU -L ROOT -0 argv[0] FILE argv[1]...
-// and everything else is left as it is. EMULATOR and EMULATED_ROOT come from the command line of the
-// compiler.
+// and everything else is left as it is. EMULATOR and EMULATED_ROOT come from the compiler's command
+// line.
 #include <dlfcn.h>
 #include <elf.h>
 #include <errno.h>

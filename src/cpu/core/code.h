@@ -2,7 +2,8 @@
 // writes) and gives the addresses of its functions.
 //
 // Far less than a dynamic linker: one object, code and read-only data, calls to a known table of
-// functions. It needs nothing of LLVM, so a cached executable runs without loading it. x86-64 and AArch64.
+// functions. It needs nothing of LLVM, so a cached executable runs without loading it. x86-64 and
+// AArch64.
 #pragma once
 
 #include "base/core/bytes.h"

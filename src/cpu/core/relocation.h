@@ -1,6 +1,6 @@
-// relocation.h - what differs between processors when machine code is put into memory: the stub that
-// a call to outside goes through, and the relocations that LLVM's code generator asks for. All of
-// it is here on every machine, so that tests of one say something of the other.
+// relocation.h - what differs between processors when machine code is put into memory: the stub
+// that a call to outside goes through, and the relocations that LLVM's code generator asks for. All
+// of it is here on every machine, so that tests of one say something of the other.
 //
 //   x86-64   32-bit relative, through the table (GOTPCREL*), 64-bit absolute
 //   AArch64  calls and jumps of 26 bits, pages with offsets into them (ADRP and what follows), the

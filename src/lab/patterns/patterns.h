@@ -31,8 +31,9 @@ typedef struct hsc_patterns_options {
   // half_width
   int64_t measurement_trials;
   double half_width;  // wanted of the median run's interval, as a share of it; 0 = none
-  // What the whole is planned to take; 0 = no plan. Trials beyond the tenth end half-way, others from
-  // the seventh on with it, and the model is repeated less; what an interval needs is always made.
+  // What the whole is planned to take; 0 = no plan. Trials beyond the tenth end half-way, others
+  // from the seventh on with it, and the model is repeated less; what an interval needs is always
+  // made.
   double aim_s;
   // of the whole experiment, on hsc_now_ns: what is not done by then is left out; 0 = none
   int64_t deadline_ns;

@@ -15,8 +15,8 @@ enum {
   SERIES_MOST = 40,  // runs after the two recorded ones of a trial of the pilot, at most
   PILOT_TRIALS = 3,
   GIVE_UP_AFTER = 3,  // deaths of a worker that end a configuration
-  // fewer trials than by default, where the machine is too slow for these within what the experiment
-  // aims at: without the first one, as many as an interval needs
+  // fewer trials than by default, where the machine is too slow for these within the aim: without
+  // the first one, as many as an interval needs
   LEAST_TRIALS = HSC_LEAST_FOR_INTERVAL + 1,
 };
 static const double SERIES_BUDGET_NS = 8e6;  // of a trial

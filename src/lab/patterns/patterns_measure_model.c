@@ -1,8 +1,8 @@
-// patterns_measure_model.c - what the model of time is fitted to and checked on: every configuration
-// with several numbers of executions and synchronisations, in several worker processes.
+// patterns_measure_model.c - what the model of time is fitted to and checked on: every
+// configuration with several numbers of executions and synchronisations, in several processes.
 //
-// Fits of one process say nothing of the next, so all processes are needed for an interval. What the
-// experiment aims at is kept by fewer repeats and fewer executions in each of them.
+// Fits of one process say nothing of the next, so all processes are needed for an interval. What
+// the experiment aims at is kept by fewer repeats and fewer executions in each of them.
 #include <math.h>
 
 #include "base/core/clock.h"
