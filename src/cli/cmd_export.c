@@ -13,7 +13,7 @@
 #include "views/profile_tensorboard.h"
 
 typedef struct export_args {
-  const char *capture, *output;
+  const char *capture, *output, *clocks;
   hsc_list to;
 } export_args;
 
@@ -38,6 +38,13 @@ static const hsc_option options[] = {
                       NULL,
                       "output file; - is standard output; DIR/ is partitioned by run, host, date; "
                       "default: CAPTURE's name with the format's extension"),
+    HSC_OPTION_STRING(export_args,
+                      clocks,
+                      "clocks",
+                      "FILE",
+                      NULL,
+                      "clocks of the hosts, as `hloscope sweep clocks` measures them; default: "
+                      "clocks.tsv in CAPTURE"),
     HSC_OPTION_END,
 };
 
@@ -81,11 +88,17 @@ static const char *default_path(hsc_cli *cli, const char *capture, hsc_sink_id s
 // folders are made. The day is the one on which the capture began, UTC.
 static hsc_status *partition_path(hsc_cli *cli,
                                   const hsc_capture *capture,
+                                  int host_number,
                                   const char *directory,
                                   hsc_sink_id sink,
                                   const char **out_path) {
   const hsc_capture_process *first = hsc_capture_process_at(capture, 0);
-  const char *host = *first->host ? first->host : "unknown";
+  const char *host = first->host;
+  for (int i = 0; i < hsc_capture_process_count(capture); i++)
+    if (hsc_capture_process_at(capture, i)->host_number == host_number)
+      host = hsc_capture_process_at(capture, i)->host;
+  if (!*host)
+    host = "unknown";
   char date[32];
   struct tm day;
   time_t seconds = (time_t)(hsc_capture_start_wall_ns(capture) / 1000000000);
@@ -98,13 +111,26 @@ static hsc_status *partition_path(hsc_cli *cli,
   return hsc_dir_make(folder);
 }
 
+// A part for each host; of forms that are no tables one, with all of them, under the first's name.
+static hsc_status *export_parts(const hsc_capture *capture,
+                                hsc_sink_id sink,
+                                const char *directory,
+                                hsc_cli *cli) {
+  int hosts = sink == HSC_SINK_parquet ? hsc_capture_host_count(capture) : 1;
+  for (int host = 0; host < hosts; host++) {
+    const char *path = NULL;
+    HSC_TRY(partition_path(cli, capture, host, directory, sink, &path));
+    HSC_TRY(hsc_capture_export_part_to(capture, sink, host, path));
+    hsc_cli_say(cli, "%s", path);
+  }
+  return NULL;
+}
+
 static hsc_status *export_file(const hsc_capture *capture,
                                hsc_sink_id sink,
-                               bool partitioned,
                                const char *path,
                                hsc_cli *cli) {
-  HSC_TRY(partitioned ? hsc_capture_export_part_to(capture, sink, path)
-                      : hsc_capture_export_file_to(capture, sink, path));
+  HSC_TRY(hsc_capture_export_file_to(capture, sink, path));
   hsc_cli_say(cli, "%s", path);
   return NULL;
 }
@@ -187,7 +213,7 @@ static hsc_status *export_by_sink(const export_args *args,
                                   : hsc_arena_printf(cli->arena, "%s.%s%s", stem,
                                                      hsc_sink_name(sink), hsc_sink_extension(sink));
   hsc_status *status = !strcmp(path, "-") ? hsc_capture_export(capture, sink, write_stdout, cli)
-                                          : export_file(capture, sink, false, path, cli);
+                                          : export_file(capture, sink, path, cli);
   hsc_capture_close(capture);
   return status;
 }
@@ -257,16 +283,17 @@ static hsc_status *run(const void *args_of_command, hsc_cli *cli) {
                          "--output names one file, but --to asks for %zu forms; DIR/ takes several",
                          args->to.count);
   hsc_capture *capture = NULL;
-  HSC_TRY(hsc_capture_open(args->capture, &capture));
+  HSC_TRY(hsc_capture_open_with_clocks(args->capture, args->clocks, &capture));
   hsc_status *status = NULL;
   for (size_t i = 0; i < args->to.count && !status; i++) {
     bool to_stdout = args->output && !strcmp(args->output, "-");
     const char *path = args->output ? args->output : default_path(cli, args->capture, sinks[i]);
     if (partitioned)
-      status = partition_path(cli, capture, args->output, sinks[i], &path);
-    if (!status)
-      status = to_stdout ? hsc_capture_export(capture, sinks[i], write_stdout, cli)
-                         : export_file(capture, sinks[i], partitioned, path, cli);
+      status = export_parts(capture, sinks[i], args->output, cli);
+    else if (to_stdout)
+      status = hsc_capture_export(capture, sinks[i], write_stdout, cli);
+    else
+      status = export_file(capture, sinks[i], path, cli);
   }
   if (!status && *hsc_capture_notes(capture))
     hsc_cli_say(cli, "%.*s", (int)strcspn(hsc_capture_notes(capture), "\n"),

@@ -143,12 +143,13 @@ static double measured_ns_per_tick(void) {
   return d > 0 ? (double)(hsc_now_ns() - ns) / d : 1;
 }
 
-static int64_t to_ns(const hsc_capture *capture, const hsc__ring *r, uint64_t ticks) {
+static int64_t to_ns(const hsc__ring *r, uint64_t ticks) {
   // A damaged ring may hold any number: times stay within 36 years, so that sums of them do not
   // overflow.
   const double longest = (double)((int64_t)1 << 60);
   double since = (double)(int64_t)(ticks - r->anchor_ticks) * r->ns_per_tick +
-                 ((double)r->anchor_raw_ns - (double)capture->base_raw_ns);
+                 ((double)r->anchor_raw_ns - (double)r->host_raw_ns);
+  since = since * r->host_rate + r->host_start_ns;
   if (!(since > -longest))
     return -((int64_t)1 << 60);
   return since < longest ? (int64_t)since : (int64_t)1 << 60;
@@ -371,7 +372,7 @@ static void end_span(hsc_capture *capture,
                      hsc_event *event,
                      const hsc_record *record) {
   event->open = false;
-  event->duration_ns = to_ns(capture, r, record->ticks) - event->start_ns;
+  event->duration_ns = to_ns(r, record->ticks) - event->start_ns;
   if (event->duration_ns < 0) {
     capture->backward++;
     event->duration_ns = 0;
@@ -391,7 +392,7 @@ static hsc_event event_of(
                      .process = process,
                      .thread = thread,
                      .name = hsc__ring_string(r, record->name),
-                     .start_ns = to_ns(capture, r, record->ticks),
+                     .start_ns = to_ns(r, record->ticks),
                      .attrs = (const hsc_trace_attr *)(payload + payload_words(record->kind))};
   if (event.category >> HSC_USER_CATEGORY_BIT)
     event.category = shared_category(capture, r, event.category);
@@ -402,7 +403,7 @@ static hsc_event event_of(
   } else if (record->kind == HSC_RECORD_COMPLETE) {
     event.span = payload[0];
     event.parent = payload[1];
-    event.duration_ns = to_ns(capture, r, payload[2]) - event.start_ns;
+    event.duration_ns = to_ns(r, payload[2]) - event.start_ns;
     if (event.duration_ns < 0) {
       capture->backward++;
       event.duration_ns = 0;
@@ -438,11 +439,11 @@ static size_t events_of_run(hsc_capture *capture,
                     .process = process,
                     .thread = thread,
                     .name = hsc__ring_string(r, record->name),
-                    .start_ns = to_ns(capture, r, record->ticks),
+                    .start_ns = to_ns(r, record->ticks),
                     .span = run->span,
                     .parent = run->parent,
                     .attrs = attrs};
-  call.duration_ns = to_ns(capture, r, run->end_ticks) - call.start_ns;
+  call.duration_ns = to_ns(r, run->end_ticks) - call.start_ns;
   if (call.duration_ns < 0) {
     capture->backward++;
     call.duration_ns = 0;
@@ -459,7 +460,7 @@ static size_t events_of_run(hsc_capture *capture,
     device.name = hsc__ring_string(r, run->device_run);
     device.span = run->span + 1;
     device.parent = run->span;
-    device.duration_ns = to_ns(capture, r, run->device_end_ticks) - call.start_ns;
+    device.duration_ns = to_ns(r, run->device_end_ticks) - call.start_ns;
     if (device.duration_ns < 0)
       device.duration_ns = 0;
     out[count++] = device;
@@ -550,7 +551,7 @@ static bool open_run(hsc_capture *capture,
                      .process = process,
                      .thread = thread,
                      .name = "execute",
-                     .start_ns = to_ns(capture, r, ticks),
+                     .start_ns = to_ns(r, ticks),
                      .open = true,
                      .attrs = attr};
   return true;
@@ -955,7 +956,7 @@ static void number_spans_apart(hsc_capture *capture, int ring, size_t first_even
   }
 }
 
-static hsc_status *read_all(hsc_capture *capture) {
+static hsc_status *read_all(hsc_capture *capture, const char *clocks_path) {
   HSC_TRY(keep_last_run(capture));
   capture->processes = HSC_NEW_ARRAY(capture->arena, hsc_capture_process, capture->ring_count);
   if (!capture->processes)
@@ -965,10 +966,6 @@ static hsc_status *read_all(hsc_capture *capture) {
     hsc__ring *r = &capture->rings[i];
     if (r->ns_per_tick == 0)
       r->ns_per_tick = fallback ? fallback : (fallback = measured_ns_per_tick());
-    if (i == 0 || r->header.first_raw_ns < capture->base_raw_ns) {
-      capture->base_raw_ns = r->header.first_raw_ns;
-      capture->base_wall_ns = r->header.first_wall_ns;
-    }
   }
   for (int i = 0; i < capture->ring_count; i++) {
     hsc__ring *r = &capture->rings[i];
@@ -990,15 +987,16 @@ static hsc_status *read_all(hsc_capture *capture) {
   }
   HSC_TRY(join_rings_of_processes(capture));
   share_clocks(capture);
+  HSC_TRY(hsc__capture_align_hosts(capture, clocks_path));
   for (int i = 0; i < capture->ring_count; i++) {
     hsc__ring *r = &capture->rings[i];
     const hsc_ring_header *h = &r->header;
-    capture->processes[i].start_ns = to_ns(capture, r, h->first_ticks);
+    capture->processes[i].start_ns = to_ns(r, h->first_ticks);
     HSC_TRY(read_strings(capture, r));
     size_t first = hsc_capture_event_count(capture);
     HSC_TRY(read_events(capture, i));
     hsc_capture_process *p = &capture->processes[i];
-    p->end_ns = to_ns(capture, r, h->last_ticks);
+    p->end_ns = to_ns(r, h->last_ticks);
     hsc_event *events = (hsc_event *)capture->events.data;
     size_t open = 0;
     for (size_t e = first; e < hsc_capture_event_count(capture); e++) {
@@ -1027,6 +1025,12 @@ static hsc_status *read_all(hsc_capture *capture) {
 }
 
 hsc_status *hsc_capture_open(const char *path, hsc_capture **out_capture) {
+  return hsc_capture_open_with_clocks(path, NULL, out_capture);
+}
+
+hsc_status *hsc_capture_open_with_clocks(const char *path,
+                                         const char *clocks_path,
+                                         hsc_capture **out_capture) {
   *out_capture = NULL;
   hsc_capture *capture = hsc_alloc(sizeof *capture);
   if (!capture)
@@ -1045,7 +1049,7 @@ hsc_status *hsc_capture_open(const char *path, hsc_capture **out_capture) {
     goto done;
   capture->looks = HSC_NEW(capture->arena, uint64_t);
   HSC_GOTO(hsc_arena_status(capture->arena));
-  HSC_GOTO(read_all(capture));
+  HSC_GOTO(read_all(capture, clocks_path));
   HSC_GOTO(hsc_bytes_status(&capture->threads));
   HSC_GOTO(hsc_arena_status(capture->arena));
   *out_capture = capture;
@@ -1076,6 +1080,13 @@ const hsc_event *hsc_capture_events(const hsc_capture *capture) {
 }
 int hsc_capture_process_count(const hsc_capture *capture) {
   return capture->ring_count;
+}
+int hsc_capture_host_count(const hsc_capture *capture) {
+  int count = 0;
+  for (int i = 0; i < capture->ring_count; i++)
+    if (capture->processes[i].host_number >= count)
+      count = capture->processes[i].host_number + 1;
+  return count;
 }
 const hsc_capture_process *hsc_capture_process_at(const hsc_capture *capture, int process) {
   return &capture->processes[process];

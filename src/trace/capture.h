@@ -39,7 +39,11 @@ typedef struct hsc_event {
 
 typedef struct hsc_capture_process {
   const char *label, *command;
-  const char *host;  // "" when unknown
+  const char *host;     // "" when unknown
+  int32_t host_number;  // from 0, the same for processes of one host
+  // how far the wall clock times of its events may be from the reference of clocks.tsv, or from
+  // true time as NTP has it; -1 = nobody knows
+  int64_t clock_error_ns;
   int64_t pid, parent_pid;
   uint64_t trace_id_high, trace_id_low;
   int64_t start_ns, end_ns;  // of the ring, on the capture's time line
@@ -60,6 +64,10 @@ typedef struct hsc_capture_thread {
 // Errors: NOT_FOUND, DATA_LOSS (no ring could be read), FAILED_PRECONDITION (written by a newer
 // hloscope; says both versions).
 HSC_MUST_USE hsc_status *hsc_capture_open(const char *path, hsc_capture **out_capture);
+// The same, with clocks of hosts that were measured (host_clocks.h); NULL = those in the folder.
+HSC_MUST_USE hsc_status *hsc_capture_open_with_clocks(const char *path,
+                                                      const char *clocks_path,
+                                                      hsc_capture **out_capture);
 // A profile (XSpace, as hsc_xspace_find takes it) as a capture, for the sinks: planes are
 // processes, lines are threads, stats are attributes.
 // Errors: those of hsc_xspace_find and hsc_xspace_open.
@@ -80,6 +88,7 @@ size_t hsc_capture_event_count(const hsc_capture *capture);
 // call that started them.
 const hsc_event *hsc_capture_events(const hsc_capture *capture);
 int hsc_capture_process_count(const hsc_capture *capture);
+int hsc_capture_host_count(const hsc_capture *capture);  // one more than the last host_number
 const hsc_capture_process *hsc_capture_process_at(const hsc_capture *capture, int process);
 int hsc_capture_thread_count(const hsc_capture *capture);
 const hsc_capture_thread *hsc_capture_thread_at(const hsc_capture *capture, int thread);

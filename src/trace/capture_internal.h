@@ -15,6 +15,11 @@ typedef struct hsc__ring {
   // one moment on both clocks; of the process's longest ring
   uint64_t anchor_ticks;
   int64_t anchor_raw_ns;
+  // of its host (capture_hosts.c): the raw clock's first moment, where that is on the time line,
+  // how fast the clock runs against the time line, and what its wall clock shows at time 0
+  int64_t host_raw_ns;
+  double host_start_ns, host_rate;
+  int64_t wall_at_zero_ns;
 } hsc__ring;
 
 struct hsc_capture {
@@ -25,13 +30,17 @@ struct hsc_capture {
   hsc__ring *rings;
   hsc_capture_process *processes;
   int ring_count, ring_capacity;
-  int64_t base_raw_ns, base_wall_ns;
+  int64_t base_wall_ns;
   const char *path;
   const char *user_categories[HSC_USER_CATEGORIES];  // names; NULL = free
   uint64_t *looks;                                   // at attributes: hsc_capture_looked
   uint64_t backward;                                 // spans whose clock went back
 };
 
+// capture_hosts.c: lays the hosts' clocks beside each other, by the file of hsc_host_clocks_read at
+// `clocks_path`; NULL = the one in the capture's folder, if there is one. Sets base_wall_ns, what
+// rings have of their hosts, and clock_error_ns of processes.
+HSC_MUST_USE hsc_status *hsc__capture_align_hosts(hsc_capture *capture, const char *clocks_path);
 // capture_profile.c: events of the profiles that lie in DIR/profiles (PID-K.xplane.pb, as profilers
 // of devices and of XLA:CPU wrote them) join those of the process that has this number. What cannot
 // be read is said in the notes.

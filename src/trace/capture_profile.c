@@ -515,7 +515,7 @@ static void find_origin(merge *m, const char *file) {
     for (int32_t l = 0; l < m->space->planes[p].line_count; l++)
       absolute |= m->space->planes[p].lines[l].timestamp_ns > a_year;
   int64_t start = 0;
-  int64_t wall_at_zero = m->capture->base_wall_ns;
+  int64_t wall_at_zero = m->ring->wall_at_zero_ns;
   if (!absolute &&
       !plane_uint(hsc_xspace_plane(m->space, "Task Environment"), "profile_start_time", &start))
     start = wall_at_zero;

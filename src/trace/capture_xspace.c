@@ -209,6 +209,7 @@ static hsc_status *add_plane(builder *b,
   p->host = space->hostname_count
                 ? hsc_arena_strndup(b->arena, space->hostnames[0].data, space->hostnames[0].size)
                 : "";
+  p->clock_error_ns = -1;
   p->pid = process + 1;
   p->shown_as = process;
   p->closed = true;

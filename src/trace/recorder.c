@@ -9,6 +9,7 @@
 #include <sys/random.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/timex.h>
 #include <unistd.h>
 #if defined(__x86_64__)
 #include <cpuid.h>
@@ -139,6 +140,22 @@ static hsc_ring_chunk *recycle(hsc_recorder *recorder) {
   return oldest;
 }
 
+static void note_last_moment(hsc_recorder *recorder) {
+  recorder->header->last_raw_ns = hsc_now_ns();
+  recorder->header->last_ticks = ticks_of(recorder->clock);
+  recorder->header->last_wall_ns = hsc_wall_ns();
+}
+
+// How far CLOCK_REALTIME may be from true time, as the kernel keeps count for NTP; -1: nothing
+// sets it by another clock; 0: the kernel does not say (some containers forbid to ask).
+static int64_t wall_error_ns(void) {
+  struct timex state = {.modes = 0};
+  int answer = adjtimex(&state);
+  if (answer < 0)
+    return 0;
+  return answer == TIME_ERROR || state.status & STA_UNSYNC ? -1 : (int64_t)state.maxerror * 1000;
+}
+
 // Under the lock. NULL when neither room nor disk is left.
 static hsc_ring_chunk *take_chunk(hsc_recorder *recorder, hsc_chunk_kind kind) {
   hsc_ring_header *header = recorder->header;
@@ -168,8 +185,7 @@ static hsc_ring_chunk *take_chunk(hsc_recorder *recorder, hsc_chunk_kind kind) {
   chunk->first_ticks = ticks_of(recorder->clock);
   atomic_store_explicit(&chunk->owner, 1, memory_order_relaxed);
   atomic_store_explicit(&chunk->kind, kind, memory_order_release);
-  header->last_raw_ns = hsc_now_ns();
-  header->last_ticks = ticks_of(recorder->clock);
+  note_last_moment(recorder);
   return chunk;
 }
 
@@ -751,7 +767,8 @@ static hsc_status *map_ring(hsc_recorder *recorder) {
     choose_run(recorder);
   header->trace_id_low = recorder->run_low;
   header->trace_id_high = recorder->run_high;
-  header->first_wall_ns = hsc_wall_ns();
+  header->first_wall_ns = header->last_wall_ns = hsc_wall_ns();
+  header->wall_error_ns = wall_error_ns();
   header->first_raw_ns = header->last_raw_ns = hsc_now_ns();
   header->first_ticks = header->last_ticks = ticks_of(recorder->clock);
   read_command(header->command, sizeof header->command);
@@ -914,8 +931,7 @@ void hsc_recorder_finish(hsc_recorder *recorder) {
   if (!recorder || !recorder->header)
     return;
   atomic_store(&recorder->categories, 0);
-  recorder->header->last_raw_ns = hsc_now_ns();
-  recorder->header->last_ticks = ticks_of(recorder->clock);
+  note_last_moment(recorder);
   atomic_store_explicit(&recorder->header->closed, 1, memory_order_release);
 }
 

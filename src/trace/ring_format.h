@@ -47,6 +47,9 @@ typedef struct hsc_ring_header {
   char host[64];      // node name, cut; "" in captures of older versions
   // names of the bits from HSC_USER_CATEGORY_BIT on; "" = not given
   char user_categories[HSC_USER_CATEGORIES][32];
+  // CLOCK_REALTIME of the last moment, and how far from true time the kernel says that it may be
+  // (NTP's maximum error; -1 = nobody sets this clock by another). 0 in captures of older versions.
+  int64_t last_wall_ns, wall_error_ns;
 } hsc_ring_header;
 
 typedef enum hsc_chunk_kind {

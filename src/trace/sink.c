@@ -32,9 +32,13 @@ bool hsc_sink_of_name(const char *name, hsc_sink_id *out_sink) {
   return false;
 }
 
-static hsc_status *export_to(
-    const hsc_capture *capture, hsc_sink_id sink, bool is_part, hsc_sink_write write, void *user) {
-  hsc__sink_stream stream = {.capture = capture, .is_part = is_part, .write = write, .user = user};
+static hsc_status *export_to(const hsc_capture *capture,
+                             hsc_sink_id sink,
+                             int part_of_host,
+                             hsc_sink_write write,
+                             void *user) {
+  hsc__sink_stream stream = {
+      .capture = capture, .part_of_host = part_of_host, .write = write, .user = user};
   hsc_status *status = sinks[sink].run(&stream);
   if (!status)
     status = hsc__sink_flush(&stream, true);
@@ -46,7 +50,7 @@ hsc_status *hsc_capture_export(const hsc_capture *capture,
                                hsc_sink_id sink,
                                hsc_sink_write write,
                                void *user) {
-  return export_to(capture, sink, false, write, user);
+  return export_to(capture, sink, HSC__WHOLE, write, user);
 }
 
 typedef struct named_file {
@@ -63,14 +67,14 @@ static hsc_status *write_file(void *user, hsc_view bytes) {
 
 static hsc_status *export_file(const hsc_capture *capture,
                                hsc_sink_id sink,
-                               bool is_part,
+                               int part_of_host,
                                const char *path) {
   hsc_bytes part = {0};
   hsc_bytes_printf(&part, "%s.part", path);
   HSC_TRY(hsc_bytes_status(&part));
   FILE *file = fopen(part.data, "wbe");
   hsc_status *status =
-      file ? export_to(capture, sink, is_part, write_file, &(named_file){file, part.data})
+      file ? export_to(capture, sink, part_of_host, write_file, &(named_file){file, part.data})
            : HSC_ERR(PERMISSION_DENIED, "cannot create %s: %s", part.data, strerror(errno));
   if (file && fclose(file) && !status)
     status = HSC_ERR(RESOURCE_EXHAUSTED, "cannot write %s: %s", part.data, strerror(errno));
@@ -85,10 +89,11 @@ static hsc_status *export_file(const hsc_capture *capture,
 hsc_status *hsc_capture_export_file_to(const hsc_capture *capture,
                                        hsc_sink_id sink,
                                        const char *path) {
-  return export_file(capture, sink, false, path);
+  return export_file(capture, sink, HSC__WHOLE, path);
 }
 hsc_status *hsc_capture_export_part_to(const hsc_capture *capture,
                                        hsc_sink_id sink,
+                                       int host,
                                        const char *path) {
-  return export_file(capture, sink, true, path);
+  return export_file(capture, sink, host, path);
 }

@@ -24,8 +24,10 @@ HSC_MUST_USE hsc_status *hsc_capture_export(const hsc_capture *capture,
 HSC_MUST_USE hsc_status *hsc_capture_export_file_to(const hsc_capture *capture,
                                                     hsc_sink_id sink,
                                                     const char *path);
-// The same for a file in folders run=ID/host=NAME/date=DAY: what the folders' names say is no
-// column of a table as well, which pandas takes for a contradiction.
+// The same for a file in folders run=ID/host=NAME/date=DAY: a table has the rows of this host alone
+// (by its host_number), and no columns for what the folders' names say, which pandas takes for a
+// contradiction. Other forms have all hosts.
 HSC_MUST_USE hsc_status *hsc_capture_export_part_to(const hsc_capture *capture,
                                                     hsc_sink_id sink,
+                                                    int host,
                                                     const char *path);

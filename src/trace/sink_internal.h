@@ -3,9 +3,13 @@
 
 #include "trace/sink.h"
 
+enum { HSC__WHOLE = -1 };
+
 typedef struct hsc__sink_stream {
   const hsc_capture *capture;
-  bool is_part;  // of a data set whose folders say run and host
+  // a part of a data set, whose folders say run and host: of tables the rows of this host alone;
+  // HSC__WHOLE = all hosts, run and host are columns
+  int part_of_host;
   hsc_bytes buffer;
   hsc_sink_write write;
   void *user;

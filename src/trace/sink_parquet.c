@@ -9,6 +9,7 @@ enum { SAID_BY_FOLDERS = 2 };
   C(host, TEXT) \
   C(run, TEXT) \
   C(time, TIMESTAMP_US) \
+  C(clock_error_ns, INT64) \
   C(start_ns, INT64) \
   C(duration_ns, INT64) \
   C(pid, INT64) \
@@ -105,6 +106,10 @@ static void put_event(hsc_parquet *file,
     hsc_parquet_lasting(file, run);
   }
   hsc_parquet_int(file, (hsc_capture_start_wall_ns(capture) + e->start_ns) / 1000);
+  if (process->clock_error_ns >= 0)
+    hsc_parquet_int(file, process->clock_error_ns);
+  else
+    hsc_parquet_null(file);
   hsc_parquet_int(file, e->start_ns);
   if (span)
     hsc_parquet_int(file, e->duration_ns);
@@ -137,7 +142,8 @@ static hsc_status *write_piece(void *user, hsc_view bytes) {
 hsc_status *hsc__sink_parquet(hsc__sink_stream *stream) {
   const hsc_capture *capture = stream->capture;
   hsc_parquet *file = NULL;
-  size_t left_out = stream->is_part ? SAID_BY_FOLDERS : 0;
+  bool is_part = stream->part_of_host != HSC__WHOLE;
+  size_t left_out = is_part ? SAID_BY_FOLDERS : 0;
   HSC_TRY(hsc_parquet_create(columns + left_out, HSC_COUNT_OF(columns) - left_out, write_piece,
                              stream, &file));
   char run[33] = "";
@@ -148,8 +154,12 @@ hsc_status *hsc__sink_parquet(hsc__sink_stream *stream) {
   hsc_bytes scratch = {0};
   keys k = {.process = -1};
   const hsc_event *events = hsc_capture_events(capture);
-  for (size_t i = 0; i < hsc_capture_event_count(capture); i++)
-    put_event(file, capture, &events[i], stream->is_part, run, &k, &scratch);
+  for (size_t i = 0; i < hsc_capture_event_count(capture); i++) {
+    int host = hsc_capture_process_at(capture, events[i].process)->host_number;
+    if (is_part && host != stream->part_of_host)
+      continue;
+    put_event(file, capture, &events[i], is_part, run, &k, &scratch);
+  }
   hsc_status *status = hsc_bytes_status(&scratch);
   hsc_bytes_deinit(&scratch);
   if (!status)
