@@ -1,5 +1,6 @@
 // cmd_sweep.c - hloscope sweep: many tasks as data, run anywhere, merged into one table.
 #include <dlfcn.h>
+#include <math.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -30,8 +31,8 @@ typedef struct sweep_args {
 } sweep_args;
 
 enum { FIRST_ROWS = 30 };
-enum { VERB_PLAN, VERB_RUN, VERB_MERGE, VERB_SHOW, VERB_SCRIPT };
-static const char *const verbs[] = {"plan", "run", "merge", "show", "script", NULL};
+enum { VERB_PLAN, VERB_RUN, VERB_MERGE, VERB_SHOW, VERB_SCRIPT, VERB_CLOCKS };
+static const char *const verbs[] = {"plan", "run", "merge", "show", "script", "clocks", NULL};
 enum { BACKEND_LOCAL, BACKEND_MPI, BACKEND_SLURM, BACKEND_RAY, BACKEND_DASK, BACKEND_KUBERNETES };
 static const char *const backends[] = {"local", "mpi", "slurm", "ray", "dask", "kubernetes", NULL};
 
@@ -44,14 +45,15 @@ static const hsc_option options[] = {
         HSC_REQUIRED,
         VERB_PLAN,
         "plan: write tasks down; run: do what is left of them; merge: one table of "
-        "what came of them; show: how far it is; script: for a cluster's scheduler"),
+        "what came of them; show: how far it is; script: for a cluster's scheduler; clocks: "
+        "under mpirun, how far the hosts' clocks are apart"),
     HSC_POSITIONAL(
         sweep_args,
         what,
         "KIND|PLAN",
         HSC_REQUIRED,
         "plan: compile, run, ablate, time, probe, patterns, versions, conform, gate, reduce, blame "
-        "or validate; else the folder of a plan"),
+        "or validate; clocks: the file that measurements are added to; else the folder of a plan"),
     HSC_POSITIONAL_REST(
         sweep_args,
         programs,
@@ -157,7 +159,7 @@ static const hsc_option options[] = {
                       "S",
                       30,
                       "mpi: a rank that says nothing for so long is given up",
-                      .verbs = "run"),
+                      .verbs = "run,clocks"),
     HSC_OPTION_STRING(sweep_args,
                       store,
                       "store",
@@ -640,17 +642,77 @@ static hsc_status *script(const sweep_args *args, hsc_sweep *sweep, hsc_cli *cli
   return status;
 }
 
+// ---- clocks -------------------------------------------------------------------------------------
+
+static hsc_status *clocks_table(const hsc_host_clocks *clocks, const char *path, hsc_table **out) {
+  const char *reference = clocks->rows[0].host;
+  HSC_TRY(hsc_table_create("clocks", out));
+  hsc_table_column(*out, "host", "");
+  hsc_table_column(*out, "ahead", "s");
+  hsc_table_column(*out, "error", "s");
+  for (size_t i = 0; i < clocks->count; i++) {
+    hsc_table_row(*out);
+    hsc_table_text(*out, clocks->rows[i].host);
+    hsc_table_double(*out, (double)clocks->rows[i].offset_ns * 1e-9);
+    hsc_table_double(*out, (double)clocks->rows[i].error_ns * 1e-9);
+  }
+  if (clocks->count == 1)
+    hsc_table_note(*out, "every rank is on %s: one clock, nothing to measure", reference);
+  hsc_table_note(*out, "ahead of %s; added to %s", reference, path);
+  return NULL;
+}
+
+// "host-b's clock is furthest off: 3.50 s ahead of host-a's, give or take 1.54 µs."
+static void say_worst(const hsc_host_clocks *clocks, hsc_cli *cli) {
+  const hsc_host_clock *worst = &clocks->rows[1];
+  char offset[32];
+  char error[32];
+  for (size_t i = 2; i < clocks->count; i++)
+    if (llabs((long long)clocks->rows[i].offset_ns) > llabs((long long)worst->offset_ns))
+      worst = &clocks->rows[i];
+  if (llabs((long long)worst->offset_ns) <= worst->error_ns) {
+    hsc_cli_paragraph(cli, "No clock is off by more than the error of its measurement.\n\n");
+    return;
+  }
+  bool unicode = cli->out_style.unicode;
+  hsc_format_quantity(fabs((double)worst->offset_ns) * 1e-9, "s", unicode, offset);
+  hsc_format_quantity((double)worst->error_ns * 1e-9, "s", unicode, error);
+  hsc_cli_paragraph(cli, "%s's clock is furthest off: %s %s %s's, give or take %s.\n\n",
+                    worst->host, offset, worst->offset_ns < 0 ? "behind" : "ahead of",
+                    clocks->rows[0].host, error);
+}
+
+static hsc_status *measure_clocks(const sweep_args *args, hsc_cli *cli) {
+  const hsc_transport *transport = NULL;
+  hsc_host_clocks clocks = {0};
+  hsc_table *table = NULL;
+  HSC_TRY(open_mpi(&transport));
+  hsc_status *status = hsc_sweep_clocks(transport, args->silence_s, cli->arena, &clocks);
+  if (!status && clocks.count)
+    status = hsc_host_clocks_append(args->what, clocks.rows[0].host, clocks.rows, clocks.count);
+  if (!status && clocks.count)
+    status = clocks_table(&clocks, args->what, &table);
+  transport->finish(transport->user, !status);
+  HSC_TRY(status);
+  if (clocks.count > 1 && cli->format == HSC_FORMAT_TEXT)
+    say_worst(&clocks, cli);
+  return table ? hsc_cli_table(cli, table) : NULL;
+}
+
 static hsc_status *run(const void *args_of_command, hsc_cli *cli) {
   const sweep_args *args = args_of_command;
   hsc_sweep *sweep = NULL;
   hsc_status *status = NULL;
-  bool tables = args->verb == VERB_MERGE;
+  bool tables = args->verb == VERB_MERGE || args->verb == VERB_CLOCKS;
   if (!tables && cli->format != HSC_FORMAT_TEXT && cli->format != HSC_FORMAT_JSON)
     return hsc_cli_usage(cli, "sweep %s prints text or json", verbs[args->verb]);
   if (args->verb == VERB_PLAN)
     return plan(args, cli);
   if (args->programs.count)
-    return hsc_cli_usage(cli, "sweep %s takes one plan and nothing after it", verbs[args->verb]);
+    return hsc_cli_usage(cli, "sweep %s takes one %s and nothing after it", verbs[args->verb],
+                         args->verb == VERB_CLOCKS ? "file" : "plan");
+  if (args->verb == VERB_CLOCKS)
+    return measure_clocks(args, cli);
   HSC_TRY(hsc_sweep_open(args->what, &sweep));
   if (args->verb == VERB_RUN)
     status = run_sweep(args, sweep, cli);
@@ -680,5 +742,6 @@ const hsc_command_body hsc_command_sweep = {
         "hloscope sweep plan ablate models/*.hlo.gz --device cpu,xla-cpu -o plan\n"
         "hloscope sweep run plan --jobs 4\n"
         "mpirun --enable-recovery -n 64 hloscope sweep run plan --backend mpi\n"
-        "hloscope sweep merge plan --format=parquet -o ablation.parquet",
+        "hloscope sweep merge plan --format=parquet -o ablation.parquet\n"
+        "mpirun -n 64 hloscope sweep clocks run.hsc/clocks.tsv",
 };

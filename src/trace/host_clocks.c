@@ -113,3 +113,41 @@ bool hsc_host_clocks_at(const hsc_host_clocks *clocks,
   }
   return true;
 }
+
+// "# clocks of hosts against NAME\n" is how a file begins.
+static const char first_words[] = "# clocks of hosts against ";
+
+static hsc_status *check_reference(const char *path, const char *reference, hsc_view text) {
+  size_t known = sizeof first_words - 1;
+  size_t length = strlen(reference);
+  if (text.size > known + length && !memcmp(text.data, first_words, known) &&
+      !memcmp(text.data + known, reference, length) && text.data[known + length] == '\n')
+    return NULL;
+  return hsc_status_hint(
+      HSC_ERR(FAILED_PRECONDITION, "%s was not measured against %s", path, reference),
+      "another file, or rank 0 on the host that its first line names");
+}
+
+hsc_status *hsc_host_clocks_append(const char *path,
+                                   const char *reference,
+                                   const hsc_host_clock *rows,
+                                   size_t count) {
+  hsc_bytes text = {0};
+  hsc_status *status = hsc_file_read(path, &text);
+  if (hsc_status_code(status) == HSC_NOT_FOUND) {
+    hsc_status_free(status);
+    status = NULL;
+    hsc_bytes_printf(&text, "%s%s\n# host\twall_ns\toffset_ns\terror_ns\n", first_words, reference);
+  } else if (!status) {
+    status = check_reference(path, reference, hsc_bytes_view(&text));
+  }
+  for (size_t i = 0; i < count && !status; i++)
+    hsc_bytes_printf(&text, "%s\t%lld\t%lld\t%lld\n", rows[i].host, (long long)rows[i].wall_ns,
+                     (long long)rows[i].offset_ns, (long long)rows[i].error_ns);
+  if (!status)
+    status = hsc_bytes_status(&text);
+  if (!status)
+    status = hsc_file_write_atomic(path, text.data, text.size);
+  hsc_bytes_deinit(&text);
+  return status;
+}

@@ -34,3 +34,9 @@ bool hsc_host_clocks_at(const hsc_host_clocks *clocks,
                         int64_t wall_ns,
                         int64_t *out_offset_ns,
                         int64_t *out_error_ns);
+// Adds rows to the file, which is made where it is missing; its first line says the reference.
+// Errors: FAILED_PRECONDITION (the file has another reference), what cannot be written.
+HSC_MUST_USE hsc_status *hsc_host_clocks_append(const char *path,
+                                                const char *reference,
+                                                const hsc_host_clock *rows,
+                                                size_t count);

@@ -23,6 +23,7 @@
 #include "base/core/memory.h"
 #include "lab/sweep/sweep_transport.h"
 #include "report/table.h"
+#include "trace/host_clocks.h"
 
 enum { HSC_SWEEP_FORMAT = 1 };
 
@@ -190,3 +191,13 @@ HSC_MUST_USE hsc_status *hsc_sweep_host_effect(
 HSC_MUST_USE hsc_status *hsc_sweep_effects(const hsc_sweep *sweep,
                                            const hsc_sweep_results *results,
                                            hsc_table **out_table);
+
+// ---- clocks of hosts (sweep_clocks.c) -----------------------------------------------------------
+
+// To be called by every rank at once. Rank 0 gets how far the clock of each host is ahead of its
+// own, which is the first row; the others get no rows. Errors: DEADLINE_EXCEEDED (a rank that says
+// nothing for silence_s), UNAVAILABLE, FAILED_PRECONDITION (ranks of several builds).
+HSC_MUST_USE hsc_status *hsc_sweep_clocks(const hsc_transport *transport,
+                                          double silence_s,
+                                          hsc_arena *arena,
+                                          hsc_host_clocks *out_clocks);
