@@ -16,19 +16,7 @@
 enum { LARGE_BUFFER_BYTES = 64 << 10 };
 
 typedef hsc__tracer tracer;
-static tracer tracers[HSC_TRACER_INSTANCES];
-static int tracer_count;
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-hsc_recorder *hsc__tracer_recorder;
-const char *hsc__tracer_output;
-hsc__tracer_names hsc__tracer_known;
-static _Atomic int64_t run_ids;
-#define recorder hsc__tracer_recorder
-#define known hsc__tracer_known
-#define attr_int hsc__attr_int
-#define attr_string hsc__attr_string
-#define drop_error hsc__tracer_drop
-#define HAS HSC__TRACED_HAS
+hsc__tracer_state hsc__tracing = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 uint32_t hsc__tracer_intern(const char *text, size_t size) {
   char buffer[512];
@@ -38,7 +26,7 @@ uint32_t hsc__tracer_intern(const char *text, size_t size) {
     size = sizeof buffer - 1;
   memcpy(buffer, text, size);
   buffer[size] = 0;
-  return hsc_recorder_intern(recorder, buffer);
+  return hsc_recorder_intern(hsc__tracing.recorder, buffer);
 }
 
 void hsc__tracer_drop(const tracer *t, PJRT_Error *error) {
@@ -53,9 +41,10 @@ static void error_attrs(const tracer *t, PJRT_Error *error, hsc_trace_attr out[2
   t->real->PJRT_Error_Message(&message);
   PJRT_Error_GetCode_Args code = {.struct_size = PJRT_Error_GetCode_Args_STRUCT_SIZE,
                                   .error = error};
-  drop_error(t, t->real->PJRT_Error_GetCode(&code));
-  out[0] = attr_string(known.error, hsc__tracer_intern(message.message, message.message_size));
-  out[1] = attr_int(known.error_code, code.code);
+  hsc__tracer_drop(t, t->real->PJRT_Error_GetCode(&code));
+  out[0] = hsc__attr_string(hsc__tracing.known.error,
+                            hsc__tracer_intern(message.message, message.message_size));
+  out[1] = hsc__attr_int(hsc__tracing.known.error_code, code.code);
 }
 
 // Ends a span, with the error's text and code when there is one; the error stays the caller's.
@@ -67,14 +56,14 @@ static PJRT_Error *end(
     attrs = failed;
     count = 2;
   }
-  hsc_span_end(recorder, span, attrs, count);
+  hsc_span_end(hsc__tracing.recorder, span, attrs, count);
   return error;
 }
 
 static void destroy_event(const tracer *t, PJRT_Event *event) {
   if (event)
-    drop_error(t, t->real->PJRT_Event_Destroy(&(PJRT_Event_Destroy_Args){
-                      .struct_size = PJRT_Event_Destroy_Args_STRUCT_SIZE, .event = event}));
+    hsc__tracer_drop(t, t->real->PJRT_Event_Destroy(&(PJRT_Event_Destroy_Args){
+                            .struct_size = PJRT_Event_Destroy_Args_STRUCT_SIZE, .event = event}));
 }
 
 // ---- programs and executables -------------------------------------------------------------------
@@ -85,9 +74,9 @@ static PJRT_Error *end_compile(const tracer *t,
                                PJRT_Executable *executable) {
   if (!span || error)
     return end(t, span, error, NULL, 0);
-  hsc_trace_attr name =
-      attr_string(known.executable, executable ? hsc__tracer_executable_name(t, executable) : 0);
-  hsc_span_end(recorder, span, &name, 1);
+  hsc_trace_attr name = hsc__attr_string(
+      hsc__tracing.known.executable, executable ? hsc__tracer_executable_name(t, executable) : 0);
+  hsc_span_end(hsc__tracing.recorder, span, &name, 1);
   hsc__tracer_note_compiled(t, executable, (uint32_t)name.value.string);
   return NULL;
 }
@@ -104,19 +93,19 @@ static PJRT_Error *end_load(const tracer *t,
   PJRT_Executable_Destroy_Args destroy = {.struct_size = PJRT_Executable_Destroy_Args_STRUCT_SIZE,
                                           .executable = plain};
   if (plain)
-    drop_error(t, t->real->PJRT_Executable_Destroy(&destroy));
+    hsc__tracer_drop(t, t->real->PJRT_Executable_Destroy(&destroy));
   return NULL;
 }
 
 static PJRT_Error *trace_PJRT_Client_Compile(tracer *t, PJRT_Client_Compile_Args *args) {
-  uint64_t span = hsc__tracer_begin_compile(known.PJRT_Client_Compile, args->program,
+  uint64_t span = hsc__tracer_begin_compile(hsc__tracing.known.PJRT_Client_Compile, args->program,
                                             args->compile_options, args->compile_options_size);
   PJRT_Error *error = t->real->PJRT_Client_Compile(args);
   return end_load(t, span, error, args->executable);
 }
 
 static PJRT_Error *trace_PJRT_Compile(tracer *t, PJRT_Compile_Args *args) {
-  uint64_t span = hsc__tracer_begin_compile(known.PJRT_Compile, args->program,
+  uint64_t span = hsc__tracer_begin_compile(hsc__tracing.known.PJRT_Compile, args->program,
                                             args->compile_options, args->compile_options_size);
   PJRT_Error *error = t->real->PJRT_Compile(args);
   return end_compile(t, span, error, args->executable);
@@ -124,9 +113,10 @@ static PJRT_Error *trace_PJRT_Compile(tracer *t, PJRT_Compile_Args *args) {
 
 static PJRT_Error *trace_PJRT_Executable_DeserializeAndLoad(
     tracer *t, PJRT_Executable_DeserializeAndLoad_Args *args) {
-  hsc_trace_attr size = attr_int(known.bytes, (int64_t)args->serialized_executable_size);
-  uint64_t span = hsc_span_begin(recorder, HSC_CATEGORY_COMPILE,
-                                 known.PJRT_Executable_DeserializeAndLoad, &size, 1);
+  hsc_trace_attr size =
+      hsc__attr_int(hsc__tracing.known.bytes, (int64_t)args->serialized_executable_size);
+  uint64_t span = hsc_span_begin(hsc__tracing.recorder, HSC_CATEGORY_COMPILE,
+                                 hsc__tracing.known.PJRT_Executable_DeserializeAndLoad, &size, 1);
   PJRT_Error *error = t->real->PJRT_Executable_DeserializeAndLoad(args);
   return end_load(t, span, error, args->loaded_executable);
 }
@@ -151,30 +141,28 @@ typedef struct pending {
   int64_t kept_run;  // whose inputs were kept until it is done; 0 = none
 } pending;
 
-static _Atomic int64_t runs_under_way;
-
 int64_t hsc_tracer_runs_under_way(void) {
-  return atomic_load(&runs_under_way);
+  return atomic_load(&hsc__tracing.runs_under_way);
 }
 
 static void pending_done(PJRT_Error *error, void *user) {
   pending *p = user;
   if (p->category == HSC_CATEGORY_EXECUTE)
-    atomic_fetch_sub(&runs_under_way, 1);
+    atomic_fetch_sub(&hsc__tracing.runs_under_way, 1);
   hsc_trace_attr attrs[4] = {p->attrs[0], p->attrs[1]};
   int count = p->attr_count;
   if (error) {
     error_attrs(p->t, error, attrs + count);
     count += 2;
   }
-  hsc_span_complete(recorder, p->category, p->name, p->track, p->begin_ticks, hsc_trace_ticks(),
-                    attrs, count);
+  hsc_span_complete(hsc__tracing.recorder, p->category, p->name, p->track, p->begin_ticks,
+                    hsc_trace_ticks(), attrs, count);
   if (p->kept_run && !error)
     hsc__tracer_drop_inputs(p->kept_run);
   if (p->call)
     p->call(error, p->user);  // the error is the callback's now
   else
-    drop_error(p->t, error);
+    hsc__tracer_drop(p->t, error);
   free(p);
 }
 
@@ -184,7 +172,7 @@ static bool is_ready(const tracer *t, PJRT_Event *event) {
   PJRT_Error *error = t->real->PJRT_Event_IsReady(&args);
   if (!error)
     return args.is_ready;
-  drop_error(t, error);
+  hsc__tracer_drop(t, error);
   return false;
 }
 
@@ -199,11 +187,11 @@ static void follow(PJRT_Event *event, const pending *what) {
                                   .callback = pending_done,
                                   .user_arg = p};
   bool is_run = what->category == HSC_CATEGORY_EXECUTE;
-  atomic_fetch_add(&runs_under_way, is_run);
+  atomic_fetch_add(&hsc__tracing.runs_under_way, is_run);
   PJRT_Error *error = p->t->real->PJRT_Event_OnReady(&args);
   if (error) {
-    atomic_fetch_sub(&runs_under_way, is_run);
-    drop_error(what->t, error);
+    atomic_fetch_sub(&hsc__tracing.runs_under_way, is_run);
+    hsc__tracer_drop(what->t, error);
     free(p);
   }
 }
@@ -211,23 +199,23 @@ static void follow(PJRT_Event *event, const pending *what) {
 // ---- memory -------------------------------------------------------------------------------------
 
 static int64_t size_on_device(const tracer *t, PJRT_Buffer *buffer) {
-  if (!buffer || !HAS(t, PJRT_Buffer_OnDeviceSizeInBytes))
+  if (!buffer || !HSC__TRACED_HAS(t, PJRT_Buffer_OnDeviceSizeInBytes))
     return -1;
   PJRT_Buffer_OnDeviceSizeInBytes_Args size = {
       .struct_size = PJRT_Buffer_OnDeviceSizeInBytes_Args_STRUCT_SIZE, .buffer = buffer};
   PJRT_Error *error = t->real->PJRT_Buffer_OnDeviceSizeInBytes(&size);
-  drop_error(t, error);
+  hsc__tracer_drop(t, error);
   return error ? -1 : (int64_t)size.on_device_size_in_bytes;
 }
 
 static void tell_memory(void) {
-  hsc_trace_counter(recorder, HSC_CATEGORY_MEMORY, known.device_bytes,
+  hsc_trace_counter(hsc__tracing.recorder, HSC_CATEGORY_MEMORY, hsc__tracing.known.device_bytes,
                     (double)hsc__tracer_device_bytes());
 }
 
 // A buffer that is new by itself. Returns its bytes; -1 = unknown.
 static int64_t add_buffer(const tracer *t, PJRT_Buffer *buffer) {
-  if (!hsc_recorder_takes(recorder, HSC_CATEGORY_MEMORY))
+  if (!hsc_recorder_takes(hsc__tracing.recorder, HSC_CATEGORY_MEMORY))
     return size_on_device(t, buffer);
   int64_t bytes = size_on_device(t, buffer);
   if (bytes >= 0 && hsc__tracer_buffer_lives(buffer, bytes))
@@ -290,16 +278,17 @@ static void keep_or_drop(const tracer *t,
 
 static PJRT_Error *trace_PJRT_LoadedExecutable_Execute(tracer *t,
                                                        PJRT_LoadedExecutable_Execute_Args *args) {
-  hsc__traced_executable *x = hsc_recorder_takes(recorder, HSC_CATEGORY_EXECUTE)
+  hsc__traced_executable *x = hsc_recorder_takes(hsc__tracing.recorder, HSC_CATEGORY_EXECUTE)
                                   ? hsc__tracer_executable(t, args->executable)
                                   : NULL;
   if (!x)
     return t->real->PJRT_LoadedExecutable_Execute(args);
   hsc_tracer_profile_count();
   size_t devices = args->num_devices;
-  int64_t run_id = atomic_fetch_add_explicit(&run_ids, 1, memory_order_relaxed) + 1;
-  hsc_trace_attr attrs[5] = {attr_string(known.executable, x->name), attr_int(known.run_id, run_id),
-                             attr_int(known.devices, (int64_t)devices)};
+  int64_t run_id = atomic_fetch_add_explicit(&hsc__tracing.run_ids, 1, memory_order_relaxed) + 1;
+  hsc_trace_attr attrs[5] = {hsc__attr_string(hsc__tracing.known.executable, x->name),
+                             hsc__attr_int(hsc__tracing.known.run_id, run_id),
+                             hsc__attr_int(hsc__tracing.known.devices, (int64_t)devices)};
   int count = devices == 1 ? 2 : 3;
   // Completion events tell when the device was done. A caller that wants none still gives us one
   // for the time of the call.
@@ -316,9 +305,9 @@ static PJRT_Error *trace_PJRT_LoadedExecutable_Execute(tracer *t,
   int64_t kept_run = keeps && !atomic_exchange(&x->called, true) ? run_id : 0;
   if (kept_run)
     hsc__tracer_keep_inputs(t, args, run_id);
-  hsc__run run = hsc__run_begin(recorder, x->name);
+  hsc__run run = hsc__run_begin(hsc__tracing.recorder, x->name);
   PJRT_Error *error = t->real->PJRT_LoadedExecutable_Execute(args);
-  uint64_t end_ticks = hsc__run_ticks(recorder);
+  uint64_t end_ticks = hsc__run_ticks(hsc__tracing.recorder);
   bool done = false;
   if (!error && run.span) {
     for (size_t d = 0; args->device_complete_events && d < devices && d < HSC__MOST_DEVICES; d++) {
@@ -330,7 +319,7 @@ static PJRT_Error *trace_PJRT_LoadedExecutable_Execute(tracer *t,
         follow(event, &(pending){t,
                                  run.begin_ticks,
                                  HSC_CATEGORY_EXECUTE,
-                                 known.run,
+                                 hsc__tracing.known.run,
                                  args->execute_device ? device : x->tracks[d],
                                  {attrs[0], attrs[1]},
                                  2,
@@ -347,7 +336,7 @@ static PJRT_Error *trace_PJRT_LoadedExecutable_Execute(tracer *t,
     args->device_complete_events = NULL;
   }
   uint64_t device_bytes = UINT64_MAX;
-  if (!error && hsc_recorder_takes(recorder, HSC_CATEGORY_MEMORY)) {
+  if (!error && hsc_recorder_takes(hsc__tracing.recorder, HSC_CATEGORY_MEMORY)) {
     add_outputs(t, x, args);
     device_bytes = (uint64_t)hsc__tracer_device_bytes();
   }
@@ -356,7 +345,8 @@ static PJRT_Error *trace_PJRT_LoadedExecutable_Execute(tracer *t,
     count += 2;
   }
   if (run.span)
-    hsc__run_end(recorder, &run, end_ticks, known.PJRT_LoadedExecutable_Execute, known.run, device,
+    hsc__run_end(hsc__tracing.recorder, &run, end_ticks,
+                 hsc__tracing.known.PJRT_LoadedExecutable_Execute, hsc__tracing.known.run, device,
                  done, device_bytes, attrs, count);
   return error;
 }
@@ -385,7 +375,7 @@ static uint32_t shape_text(const int64_t *dims, size_t rank) {
     length += snprintf(text + length, sizeof text - (size_t)length, i ? ",%lld" : "%lld",
                        (long long)dims[i]);
   text[length] = 0;
-  uint32_t number = hsc_recorder_intern(recorder, text);
+  uint32_t number = hsc_recorder_intern(hsc__tracing.recorder, text);
   if (rank <= MOST_RANK && rank) {
     memcpy(last[slot].dims, dims, rank * sizeof *dims);
     last[slot].rank = rank;
@@ -396,20 +386,21 @@ static uint32_t shape_text(const int64_t *dims, size_t rank) {
 
 static PJRT_Error *trace_PJRT_Client_BufferFromHostBuffer(
     tracer *t, PJRT_Client_BufferFromHostBuffer_Args *args) {
-  if (!hsc_recorder_takes(recorder, HSC_CATEGORY_TRANSFER)) {
+  if (!hsc_recorder_takes(hsc__tracing.recorder, HSC_CATEGORY_TRANSFER)) {
     PJRT_Error *error = t->real->PJRT_Client_BufferFromHostBuffer(args);
     if (!error)
       add_buffer(t, args->buffer);
     return error;
   }
-  hsc_trace_attr attrs[] = {attr_int(known.type, args->type),
-                            attr_string(known.shape, shape_text(args->dims, args->num_dims))};
-  uint64_t span = hsc_span_begin(recorder, HSC_CATEGORY_TRANSFER,
-                                 known.PJRT_Client_BufferFromHostBuffer, attrs, 2);
+  hsc_trace_attr attrs[] = {
+      hsc__attr_int(hsc__tracing.known.type, args->type),
+      hsc__attr_string(hsc__tracing.known.shape, shape_text(args->dims, args->num_dims))};
+  uint64_t span = hsc_span_begin(hsc__tracing.recorder, HSC_CATEGORY_TRANSFER,
+                                 hsc__tracing.known.PJRT_Client_BufferFromHostBuffer, attrs, 2);
   PJRT_Error *error = t->real->PJRT_Client_BufferFromHostBuffer(args);
   if (error)
     return end(t, span, error, NULL, 0);
-  hsc_trace_attr size = attr_int(known.bytes, add_buffer(t, args->buffer));
+  hsc_trace_attr size = hsc__attr_int(hsc__tracing.known.bytes, add_buffer(t, args->buffer));
   return end(t, span, NULL, &size, size.value.i >= 0);
 }
 
@@ -417,14 +408,15 @@ static PJRT_Error *trace_PJRT_Client_BufferFromHostBuffer(
 static void follow_transfer(
     const tracer *t, PJRT_Event *event, uint64_t begin_ticks, uint32_t name, int64_t bytes) {
   // there when the call returned: its span says all
-  if (!event || !hsc_recorder_takes(recorder, HSC_CATEGORY_TRANSFER) || is_ready(t, event))
+  if (!event || !hsc_recorder_takes(hsc__tracing.recorder, HSC_CATEGORY_TRANSFER) ||
+      is_ready(t, event))
     return;
   follow(event, &(pending){t,
                            begin_ticks,
                            HSC_CATEGORY_TRANSFER,
                            name,
-                           known.transfers,
-                           {attr_int(known.bytes, bytes)},
+                           hsc__tracing.known.transfers,
+                           {hsc__attr_int(hsc__tracing.known.bytes, bytes)},
                            1,
                            NULL,
                            NULL});
@@ -433,39 +425,41 @@ static void follow_transfer(
 static PJRT_Error *trace_PJRT_Buffer_ToHostBuffer(tracer *t, PJRT_Buffer_ToHostBuffer_Args *args) {
   if (!args->dst)
     return t->real->PJRT_Buffer_ToHostBuffer(args);  // asks for the size only
-  hsc_trace_attr size = attr_int(known.bytes, (int64_t)args->dst_size);
+  hsc_trace_attr size = hsc__attr_int(hsc__tracing.known.bytes, (int64_t)args->dst_size);
   uint64_t begin_ticks = hsc_trace_ticks();
-  uint64_t span =
-      hsc_span_begin(recorder, HSC_CATEGORY_TRANSFER, known.PJRT_Buffer_ToHostBuffer, &size, 1);
+  uint64_t span = hsc_span_begin(hsc__tracing.recorder, HSC_CATEGORY_TRANSFER,
+                                 hsc__tracing.known.PJRT_Buffer_ToHostBuffer, &size, 1);
   PJRT_Error *error = end(t, span, t->real->PJRT_Buffer_ToHostBuffer(args), NULL, 0);
   if (!error)
-    follow_transfer(t, args->event, begin_ticks, known.to_host_done, (int64_t)args->dst_size);
+    follow_transfer(t, args->event, begin_ticks, hsc__tracing.known.to_host_done,
+                    (int64_t)args->dst_size);
   return error;
 }
 
 static PJRT_Error *trace_PJRT_Buffer_CopyRawToHost(tracer *t,
                                                    PJRT_Buffer_CopyRawToHost_Args *args) {
-  hsc_trace_attr size = attr_int(known.bytes, args->transfer_size);
+  hsc_trace_attr size = hsc__attr_int(hsc__tracing.known.bytes, args->transfer_size);
   uint64_t begin_ticks = hsc_trace_ticks();
-  uint64_t span =
-      hsc_span_begin(recorder, HSC_CATEGORY_TRANSFER, known.PJRT_Buffer_CopyRawToHost, &size, 1);
+  uint64_t span = hsc_span_begin(hsc__tracing.recorder, HSC_CATEGORY_TRANSFER,
+                                 hsc__tracing.known.PJRT_Buffer_CopyRawToHost, &size, 1);
   PJRT_Error *error = end(t, span, t->real->PJRT_Buffer_CopyRawToHost(args), NULL, 0);
   if (!error)
-    follow_transfer(t, args->event, begin_ticks, known.to_host_done, args->transfer_size);
+    follow_transfer(t, args->event, begin_ticks, hsc__tracing.known.to_host_done,
+                    args->transfer_size);
   return error;
 }
 
 static PJRT_Error *trace_PJRT_AsyncHostToDeviceTransferManager_TransferData(
     tracer *t, PJRT_AsyncHostToDeviceTransferManager_TransferData_Args *args) {
-  hsc_trace_attr size = attr_int(known.bytes, args->transfer_size);
+  hsc_trace_attr size = hsc__attr_int(hsc__tracing.known.bytes, args->transfer_size);
   uint64_t begin_ticks = hsc_trace_ticks();
-  uint64_t span =
-      hsc_span_begin(recorder, HSC_CATEGORY_TRANSFER,
-                     known.PJRT_AsyncHostToDeviceTransferManager_TransferData, &size, 1);
+  uint64_t span = hsc_span_begin(
+      hsc__tracing.recorder, HSC_CATEGORY_TRANSFER,
+      hsc__tracing.known.PJRT_AsyncHostToDeviceTransferManager_TransferData, &size, 1);
   PJRT_Error *error =
       end(t, span, t->real->PJRT_AsyncHostToDeviceTransferManager_TransferData(args), NULL, 0);
   if (!error)
-    follow_transfer(t, args->done_with_h2d_transfer, begin_ticks, known.to_device_done,
+    follow_transfer(t, args->done_with_h2d_transfer, begin_ticks, hsc__tracing.known.to_device_done,
                     args->transfer_size);
   return error;
 }
@@ -481,41 +475,47 @@ static PJRT_Error *trace_PJRT_AsyncHostToDeviceTransferManager_RetrieveBuffer(
 static PJRT_Error *end_copy(const tracer *t, uint64_t span, PJRT_Error *error, PJRT_Buffer *copy) {
   if (error)
     return end(t, span, error, NULL, 0);
-  hsc_trace_attr size = attr_int(known.bytes, add_buffer(t, copy));
+  hsc_trace_attr size = hsc__attr_int(hsc__tracing.known.bytes, add_buffer(t, copy));
   return end(t, span, NULL, &size, size.value.i >= 0);
 }
 
 static PJRT_Error *trace_PJRT_Buffer_CopyToDevice(tracer *t, PJRT_Buffer_CopyToDevice_Args *args) {
-  uint64_t span =
-      hsc_span_begin(recorder, HSC_CATEGORY_TRANSFER, known.PJRT_Buffer_CopyToDevice, NULL, 0);
+  uint64_t span = hsc_span_begin(hsc__tracing.recorder, HSC_CATEGORY_TRANSFER,
+                                 hsc__tracing.known.PJRT_Buffer_CopyToDevice, NULL, 0);
   PJRT_Error *error = t->real->PJRT_Buffer_CopyToDevice(args);
   return end_copy(t, span, error, args->dst_buffer);
 }
 
 static PJRT_Error *trace_PJRT_Buffer_CopyToMemory(tracer *t, PJRT_Buffer_CopyToMemory_Args *args) {
-  uint64_t span =
-      hsc_span_begin(recorder, HSC_CATEGORY_TRANSFER, known.PJRT_Buffer_CopyToMemory, NULL, 0);
+  uint64_t span = hsc_span_begin(hsc__tracing.recorder, HSC_CATEGORY_TRANSFER,
+                                 hsc__tracing.known.PJRT_Buffer_CopyToMemory, NULL, 0);
   PJRT_Error *error = t->real->PJRT_Buffer_CopyToMemory(args);
   return end_copy(t, span, error, args->dst_buffer);
 }
 
 static PJRT_Error *trace_PJRT_Event_Await(tracer *t, PJRT_Event_Await_Args *args) {
-  uint64_t span = hsc_span_begin(recorder, HSC_CATEGORY_WAIT, known.PJRT_Event_Await, NULL, 0);
+  uint64_t span = hsc_span_begin(hsc__tracing.recorder, HSC_CATEGORY_WAIT,
+                                 hsc__tracing.known.PJRT_Event_Await, NULL, 0);
   return end(t, span, t->real->PJRT_Event_Await(args), NULL, 0);
 }
 
 // Frameworks that wait by a callback: from the call until the event is ready, and who asked.
 // Nothing where it is ready already.
 static PJRT_Error *trace_PJRT_Event_OnReady(tracer *t, PJRT_Event_OnReady_Args *args) {
-  if (!hsc_recorder_takes(recorder, HSC_CATEGORY_WAIT) || is_ready(t, args->event))
+  if (!hsc_recorder_takes(hsc__tracing.recorder, HSC_CATEGORY_WAIT) || is_ready(t, args->event))
     return t->real->PJRT_Event_OnReady(args);
   pending *p = malloc(sizeof *p);
   if (!p)
     return t->real->PJRT_Event_OnReady(args);
-  *p = (pending){
-      t,           hsc_trace_ticks(), HSC_CATEGORY_WAIT,
-      known.ready, known.waits,       {attr_int(known.thread, (int64_t)syscall(SYS_gettid))},
-      1,           args->callback,    args->user_arg};
+  *p = (pending){t,
+                 hsc_trace_ticks(),
+                 HSC_CATEGORY_WAIT,
+                 hsc__tracing.known.ready,
+                 hsc__tracing.known.waits,
+                 {hsc__attr_int(hsc__tracing.known.thread, (int64_t)syscall(SYS_gettid))},
+                 1,
+                 args->callback,
+                 args->user_arg};
   PJRT_Event_OnReady_Args ours = {.struct_size = PJRT_Event_OnReady_Args_STRUCT_SIZE,
                                   .event = args->event,
                                   .callback = pending_done,
@@ -529,9 +529,10 @@ static PJRT_Error *trace_PJRT_Event_OnReady(tracer *t, PJRT_Event_OnReady_Args *
 // ---- plugin and client --------------------------------------------------------------------------
 
 static PJRT_Error *trace_PJRT_Plugin_Initialize(tracer *t, PJRT_Plugin_Initialize_Args *args) {
-  hsc_trace_attr plugin = attr_string(known.plugin, hsc_recorder_intern(recorder, t->path));
-  uint64_t span =
-      hsc_span_begin(recorder, HSC_CATEGORY_RUNTIME, known.PJRT_Plugin_Initialize, &plugin, 1);
+  hsc_trace_attr plugin = hsc__attr_string(hsc__tracing.known.plugin,
+                                           hsc_recorder_intern(hsc__tracing.recorder, t->path));
+  uint64_t span = hsc_span_begin(hsc__tracing.recorder, HSC_CATEGORY_RUNTIME,
+                                 hsc__tracing.known.PJRT_Plugin_Initialize, &plugin, 1);
   return end(t, span, t->real->PJRT_Plugin_Initialize(args), NULL, 0);
 }
 
@@ -539,12 +540,13 @@ static PJRT_Error *trace_PJRT_Plugin_Initialize(tracer *t, PJRT_Plugin_Initializ
 static void note_platform(tracer *t, PJRT_Client *client) {
   PJRT_Client_PlatformName_Args args = {.struct_size = PJRT_Client_PlatformName_Args_STRUCT_SIZE,
                                         .client = client};
-  PJRT_Error *error =
-      HAS(t, PJRT_Client_PlatformName) ? t->real->PJRT_Client_PlatformName(&args) : NULL;
+  PJRT_Error *error = HSC__TRACED_HAS(t, PJRT_Client_PlatformName)
+                          ? t->real->PJRT_Client_PlatformName(&args)
+                          : NULL;
   if (!error && args.platform_name)
     snprintf(t->platform, sizeof t->platform, "%.*s", (int)args.platform_name_size,
              args.platform_name);
-  drop_error(t, error);
+  hsc__tracer_drop(t, error);
 }
 
 // Of a job of several processes: which one this is, from 0 on, so that a timeline tells them apart.
@@ -561,13 +563,14 @@ static void note_process(const PJRT_Client_Create_Args *args) {
   char label[64];
   snprintf(label, sizeof label, "process %lld/%lld", (long long)values[0], (long long)values[1]);
   if (values[1] > 1)
-    hsc_recorder_relabel(recorder, label);
+    hsc_recorder_relabel(hsc__tracing.recorder, label);
 }
 
 static PJRT_Error *trace_PJRT_Client_Create(tracer *t, PJRT_Client_Create_Args *args) {
-  hsc_trace_attr plugin = attr_string(known.plugin, hsc_recorder_intern(recorder, t->path));
-  uint64_t span =
-      hsc_span_begin(recorder, HSC_CATEGORY_RUNTIME, known.PJRT_Client_Create, &plugin, 1);
+  hsc_trace_attr plugin = hsc__attr_string(hsc__tracing.known.plugin,
+                                           hsc_recorder_intern(hsc__tracing.recorder, t->path));
+  uint64_t span = hsc_span_begin(hsc__tracing.recorder, HSC_CATEGORY_RUNTIME,
+                                 hsc__tracing.known.PJRT_Client_Create, &plugin, 1);
   PJRT_Error *error = t->real->PJRT_Client_Create(args);
   if (!error)
     note_platform(t, args->client);
@@ -576,8 +579,8 @@ static PJRT_Error *trace_PJRT_Client_Create(tracer *t, PJRT_Client_Create_Args *
 }
 
 static PJRT_Error *trace_PJRT_Client_Destroy(tracer *t, PJRT_Client_Destroy_Args *args) {
-  uint64_t span =
-      hsc_span_begin(recorder, HSC_CATEGORY_RUNTIME, known.PJRT_Client_Destroy, NULL, 0);
+  uint64_t span = hsc_span_begin(hsc__tracing.recorder, HSC_CATEGORY_RUNTIME,
+                                 hsc__tracing.known.PJRT_Client_Destroy, NULL, 0);
   return end(t, span, t->real->PJRT_Client_Destroy(args), NULL, 0);
 }
 
@@ -586,16 +589,16 @@ static PJRT_Error *trace_PJRT_Client_Destroy(tracer *t, PJRT_Client_Destroy_Args
 // Every instance needs entry points of its own, because the calls carry no place for ours.
 #define CALL(function, category, text) \
   static PJRT_Error *entry0_##function(function##_Args *args) { \
-    return trace_##function(&tracers[0], args); \
+    return trace_##function(&hsc__tracing.plugins[0], args); \
   } \
   static PJRT_Error *entry1_##function(function##_Args *args) { \
-    return trace_##function(&tracers[1], args); \
+    return trace_##function(&hsc__tracing.plugins[1], args); \
   } \
   static PJRT_Error *entry2_##function(function##_Args *args) { \
-    return trace_##function(&tracers[2], args); \
+    return trace_##function(&hsc__tracing.plugins[2], args); \
   } \
   static PJRT_Error *entry3_##function(function##_Args *args) { \
-    return trace_##function(&tracers[3], args); \
+    return trace_##function(&hsc__tracing.plugins[3], args); \
   }
 #include "pjrt/tracer_calls.def"
 #undef CALL
@@ -624,29 +627,29 @@ static void complain(const char *what) {
 }
 
 static void name_everything(void) {
-#define CALL(function, category, text) known.function = hsc_recorder_intern(recorder, text);
+#define CALL(function, category, text) \
+  hsc__tracing.known.function = hsc_recorder_intern(hsc__tracing.recorder, text);
 #include "pjrt/tracer_calls.def"
 #undef CALL
-#define KEY(id, text) known.id = hsc_recorder_intern(recorder, text);
+#define KEY(id, text) hsc__tracing.known.id = hsc_recorder_intern(hsc__tracing.recorder, text);
   HSC__TRACER_KEYS(KEY)
 #undef KEY
 }
 
 // Under the lock.
 static bool open_recorder(void) {
-  static bool tried;
-  if (recorder || tried)
-    return recorder != NULL;  // the one that this process has
-  tried = true;
-  hsc__tracer_output = getenv("HLOSCOPE_OUTPUT_PATH");
-  if (!hsc__tracer_output || !*hsc__tracer_output)
+  if (hsc__tracing.recorder || hsc__tracing.tried)
+    return hsc__tracing.recorder != NULL;  // the one that this process has
+  hsc__tracing.tried = true;
+  hsc__tracing.output = getenv("HLOSCOPE_OUTPUT_PATH");
+  if (!hsc__tracing.output || !*hsc__tracing.output)
     return false;
   const char *limit = getenv("HLOSCOPE_TRACE_MAX_BYTES");
   hsc_status *status =
-      hsc_recorder_open(&(hsc_recorder_options){.path = hsc__tracer_output,
+      hsc_recorder_open(&(hsc_recorder_options){.path = hsc__tracing.output,
                                                 .label = "pjrt tracer",
                                                 .max_bytes = limit ? strtoull(limit, NULL, 10) : 0},
-                        &recorder);
+                        &hsc__tracing.recorder);
   if (status) {
     complain(hsc_status_message(status));
     hsc_status_free(status);
@@ -657,15 +660,16 @@ static bool open_recorder(void) {
 }
 
 __attribute__((destructor)) static void close_recorder(void) {
-  if (recorder && hsc_recorder_takes(recorder, HSC_CATEGORY_MEMORY))
+  if (hsc__tracing.recorder && hsc_recorder_takes(hsc__tracing.recorder, HSC_CATEGORY_MEMORY))
     tell_memory();
-  hsc_recorder_finish(recorder);  // executions may still be running on the plugin's threads
+  hsc_recorder_finish(
+      hsc__tracing.recorder);  // executions may still be running on the plugin's threads
 }
 
 hsc_recorder *hsc_tracer_recorder(void) {
-  pthread_mutex_lock(&lock);
-  hsc_recorder *open = open_recorder() ? recorder : NULL;
-  pthread_mutex_unlock(&lock);
+  pthread_mutex_lock(&hsc__tracing.lock);
+  hsc_recorder *open = open_recorder() ? hsc__tracing.recorder : NULL;
+  pthread_mutex_unlock(&hsc__tracing.lock);
   return open;
 }
 
@@ -679,15 +683,17 @@ uint64_t hsc_tracer_compile_begin(const char *format,
                           .code_size = code_bytes,
                           .format = format,
                           .format_size = strlen(format)};
-  return hsc__tracer_begin_compile(known.PJRT_Client_Compile, &program, options, options_bytes);
+  return hsc__tracer_begin_compile(hsc__tracing.known.PJRT_Client_Compile, &program, options,
+                                   options_bytes);
 }
 
 void hsc_tracer_note_profile(const char *file, int64_t wall_ns) {
   hsc_trace_attr attrs[] = {
-      attr_string(hsc_recorder_intern(recorder, "profile"), hsc_recorder_intern(recorder, file)),
-      attr_int(hsc_recorder_intern(recorder, "wall_ns"), wall_ns)};
-  hsc_trace_instant(recorder, HSC_CATEGORY_RUNTIME,
-                    hsc_recorder_intern(recorder, "profiler session"), attrs, 2);
+      hsc__attr_string(hsc_recorder_intern(hsc__tracing.recorder, "profile"),
+                       hsc_recorder_intern(hsc__tracing.recorder, file)),
+      hsc__attr_int(hsc_recorder_intern(hsc__tracing.recorder, "wall_ns"), wall_ns)};
+  hsc_trace_instant(hsc__tracing.recorder, HSC_CATEGORY_RUNTIME,
+                    hsc_recorder_intern(hsc__tracing.recorder, "profiler session"), attrs, 2);
 }
 
 static const PJRT_Api *wrap(tracer *t) {
@@ -705,12 +711,16 @@ static const PJRT_Api *wrap(tracer *t) {
     return real;
   }
   const tracer candidate = {.real = real};
-  bool complete =
-      HAS(&candidate, PJRT_Error_Destroy) && HAS(&candidate, PJRT_Error_Message) &&
-      HAS(&candidate, PJRT_Error_GetCode) && HAS(&candidate, PJRT_Executable_Name) &&
-      HAS(&candidate, PJRT_Executable_Destroy) && HAS(&candidate, PJRT_Executable_NumOutputs) &&
-      HAS(&candidate, PJRT_LoadedExecutable_GetExecutable) && HAS(&candidate, PJRT_Event_OnReady) &&
-      HAS(&candidate, PJRT_Event_IsReady) && HAS(&candidate, PJRT_Event_Destroy);
+  bool complete = HSC__TRACED_HAS(&candidate, PJRT_Error_Destroy) &&
+                  HSC__TRACED_HAS(&candidate, PJRT_Error_Message) &&
+                  HSC__TRACED_HAS(&candidate, PJRT_Error_GetCode) &&
+                  HSC__TRACED_HAS(&candidate, PJRT_Executable_Name) &&
+                  HSC__TRACED_HAS(&candidate, PJRT_Executable_Destroy) &&
+                  HSC__TRACED_HAS(&candidate, PJRT_Executable_NumOutputs) &&
+                  HSC__TRACED_HAS(&candidate, PJRT_LoadedExecutable_GetExecutable) &&
+                  HSC__TRACED_HAS(&candidate, PJRT_Event_OnReady) &&
+                  HSC__TRACED_HAS(&candidate, PJRT_Event_IsReady) &&
+                  HSC__TRACED_HAS(&candidate, PJRT_Event_Destroy);
   if (!complete) {
     complain("the plugin's table lacks functions that every plugin has");
     return real;
@@ -730,35 +740,36 @@ static const PJRT_Api *wrap(tracer *t) {
   free(t->seen);
   t->seen = seen;
   t->real = real;  // a table that an earlier call gave stays: calls through it may be under way
-  replace_slots(table, (int)(t - tracers));
+  replace_slots(table, (int)(t - hsc__tracing.plugins));
   t->table = table;
   return table;
 }
 
 static tracer *find(GetPjrtApi_Fn *get_api, const char *path) {
-  for (int i = 0; i < tracer_count; i++)
-    if (tracers[i].get_api == get_api)
-      return &tracers[i];
-  if (tracer_count == HSC_TRACER_INSTANCES)
+  for (int i = 0; i < hsc__tracing.plugin_count; i++)
+    if (hsc__tracing.plugins[i].get_api == get_api)
+      return &hsc__tracing.plugins[i];
+  if (hsc__tracing.plugin_count == HSC_TRACER_INSTANCES)
     return NULL;
-  tracer *t = &tracers[tracer_count++];
+  tracer *t = &hsc__tracing.plugins[hsc__tracing.plugin_count++];
   t->get_api = get_api;
   snprintf(t->path, sizeof t->path, "%s", path ? path : "");
   return t;
 }
 
 const PJRT_Api *hsc_tracer_wrap(GetPjrtApi_Fn *get_api, const char *path) {
-  pthread_mutex_lock(&lock);
+  pthread_mutex_lock(&hsc__tracing.lock);
   tracer *t = find(get_api, path);
-  const PJRT_Api *table = t ? hsc_tracer_profile(wrap(t), (int)(t - tracers)) : get_api();
-  pthread_mutex_unlock(&lock);
+  const PJRT_Api *table =
+      t ? hsc_tracer_profile(wrap(t), (int)(t - hsc__tracing.plugins)) : get_api();
+  pthread_mutex_unlock(&hsc__tracing.lock);
   return table;
 }
 
 static const PJRT_Api *get_instance(int instance) {
-  pthread_mutex_lock(&lock);
-  const PJRT_Api *table = hsc_tracer_profile(wrap(&tracers[instance]), instance);
-  pthread_mutex_unlock(&lock);
+  pthread_mutex_lock(&hsc__tracing.lock);
+  const PJRT_Api *table = hsc_tracer_profile(wrap(&hsc__tracing.plugins[instance]), instance);
+  pthread_mutex_unlock(&hsc__tracing.lock);
   return table;
 }
 static const PJRT_Api *get0(void) {
@@ -776,10 +787,10 @@ static const PJRT_Api *get3(void) {
 
 GetPjrtApi_Fn *hsc_tracer_entry(GetPjrtApi_Fn *get_api, const char *path) {
   static GetPjrtApi_Fn *const entries[HSC_TRACER_INSTANCES] = {get0, get1, get2, get3};
-  pthread_mutex_lock(&lock);
+  pthread_mutex_lock(&hsc__tracing.lock);
   tracer *t = find(get_api, path);
-  pthread_mutex_unlock(&lock);
-  return t ? entries[t - tracers] : NULL;
+  pthread_mutex_unlock(&hsc__tracing.lock);
+  return t ? entries[t - hsc__tracing.plugins] : NULL;
 }
 
 // ---- for a process that runs already (python/hloscope/tracing.py) -------------------------------
@@ -787,19 +798,19 @@ GetPjrtApi_Fn *hsc_tracer_entry(GetPjrtApi_Fn *get_api, const char *path) {
 // Records to the capture at `path` from now on: opens the recorder, or moves it there. False: it
 // cannot be; why was said.
 HSC_EXPORT bool hsc_tracer_record_to(const char *path) {
-  pthread_mutex_lock(&lock);
+  pthread_mutex_lock(&hsc__tracing.lock);
   setenv("HLOSCOPE_OUTPUT_PATH", path, 1);
-  bool was_open = recorder != NULL;
+  bool was_open = hsc__tracing.recorder != NULL;
   bool open = open_recorder();
-  hsc_status *status = was_open ? hsc_recorder_move(recorder, path) : NULL;
+  hsc_status *status = was_open ? hsc_recorder_move(hsc__tracing.recorder, path) : NULL;
   if (status) {
     complain(hsc_status_message(status));
     hsc_status_free(status);
     open = false;
   } else {
-    hsc__tracer_output = getenv("HLOSCOPE_OUTPUT_PATH");
+    hsc__tracing.output = getenv("HLOSCOPE_OUTPUT_PATH");
   }
-  pthread_mutex_unlock(&lock);
+  pthread_mutex_unlock(&hsc__tracing.lock);
   return open;
 }
 
@@ -815,7 +826,7 @@ static bool make_writable(const PJRT_Api *table) {
 // into that one, and the functions that were there are called from a copy. `platform` is what its
 // devices are called after. False: the tracer cannot wrap it.
 bool hsc_tracer_attach_to(GetPjrtApi_Fn *get_api, const char *path, const char *platform) {
-  pthread_mutex_lock(&lock);
+  pthread_mutex_lock(&hsc__tracing.lock);
   tracer *t = find(get_api, path);
   PJRT_Api *live = t ? (PJRT_Api *)(uintptr_t)get_api() : NULL;
   bool attached = t && t->table && t->seen;  // wrapped when it was loaded, or attached before
@@ -826,7 +837,7 @@ bool hsc_tracer_attach_to(GetPjrtApi_Fn *get_api, const char *path, const char *
       memcpy(copy, live, live->struct_size);
       t->real = copy;
       snprintf(t->platform, sizeof t->platform, "%s", platform);
-      replace_slots(live, (int)(t - tracers));
+      replace_slots(live, (int)(t - hsc__tracing.plugins));
       memcpy(t->seen, live, live->struct_size);
       t->table = live;
       attached = true;
@@ -834,6 +845,6 @@ bool hsc_tracer_attach_to(GetPjrtApi_Fn *get_api, const char *path, const char *
       free(copy);
     }
   }
-  pthread_mutex_unlock(&lock);
+  pthread_mutex_unlock(&hsc__tracing.lock);
   return attached;
 }

@@ -12,9 +12,9 @@
 // traced program: then the name stands for nothing.
 static void keep(const char *name, const void *bytes, size_t size) {
   char path[1024];
-  snprintf(path, sizeof path, "%s/programs", hsc__tracer_output);
+  snprintf(path, sizeof path, "%s/programs", hsc__tracing.output);
   hsc_status *status = hsc_dir_make(path);
-  snprintf(path, sizeof path, "%s/programs/%s", hsc__tracer_output, name);
+  snprintf(path, sizeof path, "%s/programs/%s", hsc__tracing.output, name);
   if (!status && !hsc_file_exists(path))
     status = hsc_file_write_atomic(path, bytes, size);
   hsc_status_free(status);
@@ -25,17 +25,15 @@ static uint32_t keep_named(const void *bytes, size_t size, const char *ending) {
   hsc_hash128_hex(hsc_hash128_of(bytes, size, 0), hex);
   snprintf(name, sizeof name, "%s%s", hex, ending);
   keep(name, bytes, size);
-  return hsc_recorder_intern(hsc__tracer_recorder, name);
+  return hsc_recorder_intern(hsc__tracing.recorder, name);
 }
 
 // Keeps the program's bytes in the capture for the recompile ledger and for `hloscope run`.
 static uint32_t keep_program(const PJRT_Program *program) {
   bool mlir = program->format_size == 4 && !memcmp(program->format, "mlir", 4);
   bool bytecode = mlir && program->code_size >= 4 && !memcmp(program->code, "ML\xefR", 4);
-  return keep_named(program->code, program->code_size,
-                    bytecode ? ".mlirbc"
-                    : mlir   ? ".mlir"
-                             : ".hlo.pb");
+  const char *suffix = mlir ? ".mlir" : ".hlo.pb";
+  return keep_named(program->code, program->code_size, bytecode ? ".mlirbc" : suffix);
 }
 
 // More compilations than HLOSCOPE_TRACE_MAX_COMPILES allows: the program is told to end, with what
@@ -59,8 +57,8 @@ uint64_t hsc__tracer_begin_compile(uint32_t call,
                                    const PJRT_Program *program,
                                    const void *options,
                                    size_t options_bytes) {
-  const hsc__tracer_names *n = &hsc__tracer_known;
-  if (!hsc_recorder_takes(hsc__tracer_recorder, HSC_CATEGORY_COMPILE) || !program)
+  const hsc__tracer_names *n = &hsc__tracing.known;
+  if (!hsc_recorder_takes(hsc__tracing.recorder, HSC_CATEGORY_COMPILE) || !program)
     return 0;
   hsc_trace_attr attrs[5] = {
       hsc__attr_string(n->program, keep_program(program)),
@@ -71,7 +69,7 @@ uint64_t hsc__tracer_begin_compile(uint32_t call,
   if (options && options_bytes)
     attrs[count++] =
         hsc__attr_string(n->options, keep_named(options, options_bytes, ".options.pb"));
-  uint64_t span = hsc_span_begin(hsc__tracer_recorder, HSC_CATEGORY_COMPILE, call, attrs, count);
+  uint64_t span = hsc_span_begin(hsc__tracing.recorder, HSC_CATEGORY_COMPILE, call, attrs, count);
   count_compile();
   return span;
 }
@@ -116,7 +114,7 @@ static void add_fingerprint(const hsc__tracer *t, PJRT_Executable *executable, f
   for (size_t i = 0; !plain && i < size && length + 2 < sizeof text; i++)
     length += (size_t)snprintf(text + length, sizeof text - length, "%02x",
                                (unsigned char)args.executable_fingerprint[i]);
-  add(f, hsc__attr_string(hsc__tracer_known.fingerprint, hsc__tracer_intern(text, length)));
+  add(f, hsc__attr_string(hsc__tracing.known.fingerprint, hsc__tracer_intern(text, length)));
 }
 
 static void add_optimized(const hsc__tracer *t, PJRT_Executable *executable, facts *f) {
@@ -138,11 +136,11 @@ static void add_optimized(const hsc__tracer *t, PJRT_Executable *executable, fac
     // text.
     bool configured = program.format_size == 15 && !memcmp(program.format, "hlo_with_config", 15);
     bool proto = program.format_size == 3 && !memcmp(program.format, "hlo", 3);
-    add(f, hsc__attr_string(hsc__tracer_known.optimized,
-                            keep_named(program.code, program.code_size,
-                                       configured ? ".optimized.hlo_config.pb"
-                                       : proto    ? ".optimized.hlo.pb"
-                                                  : ".optimized.mlir")));
+    const char *suffix = proto ? ".optimized.hlo.pb" : ".optimized.mlir";
+    if (configured)
+      suffix = ".optimized.hlo_config.pb";
+    add(f, hsc__attr_string(hsc__tracing.known.optimized,
+                            keep_named(program.code, program.code_size, suffix)));
   }
   free(program.code);
 }
@@ -159,7 +157,7 @@ static void add_cost(const hsc__tracer *t, PJRT_Executable *executable, facts *f
     bool flops = value->name_size == 5 && !memcmp(value->name, "flops", 5);
     bool accessed = value->name_size == 14 && !memcmp(value->name, "bytes accessed", 14);
     if ((flops || accessed) && value->type == PJRT_NamedValue_kFloat)
-      add(f, hsc__attr_double(flops ? hsc__tracer_known.flops : hsc__tracer_known.bytes_accessed,
+      add(f, hsc__attr_double(flops ? hsc__tracing.known.flops : hsc__tracing.known.bytes_accessed,
                               (double)value->float_value));
   }
 }
@@ -167,7 +165,7 @@ static void add_cost(const hsc__tracer *t, PJRT_Executable *executable, facts *f
 static void add_memory(const hsc__tracer *t, PJRT_Executable *executable, facts *f) {
   if (!HSC__TRACED_HAS(t, PJRT_Executable_GetCompiledMemoryStats))
     return;
-  const hsc__tracer_names *n = &hsc__tracer_known;
+  const hsc__tracer_names *n = &hsc__tracing.known;
   // Preset: a plugin of an older version leaves the later fields alone.
   PJRT_Executable_GetCompiledMemoryStats_Args args = {
       .struct_size = PJRT_Executable_GetCompiledMemoryStats_Args_STRUCT_SIZE,
@@ -189,14 +187,14 @@ static void add_memory(const hsc__tracer *t, PJRT_Executable *executable, facts 
 }
 
 void hsc__tracer_note_compiled(const hsc__tracer *t, PJRT_Executable *executable, uint32_t name) {
-  if (!executable || !hsc_recorder_takes(hsc__tracer_recorder, HSC_CATEGORY_COMPILE))
+  if (!executable || !hsc_recorder_takes(hsc__tracing.recorder, HSC_CATEGORY_COMPILE))
     return;
   facts f = {.count = 0};
-  add(&f, hsc__attr_string(hsc__tracer_known.executable, name));
+  add(&f, hsc__attr_string(hsc__tracing.known.executable, name));
   add_fingerprint(t, executable, &f);
   add_optimized(t, executable, &f);
   add_cost(t, executable, &f);
   add_memory(t, executable, &f);
-  hsc_trace_instant(hsc__tracer_recorder, HSC_CATEGORY_COMPILE, hsc__tracer_known.compiled, f.attrs,
-                    f.count);
+  hsc_trace_instant(hsc__tracing.recorder, HSC_CATEGORY_COMPILE, hsc__tracing.known.compiled,
+                    f.attrs, f.count);
 }

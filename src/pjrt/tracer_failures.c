@@ -28,7 +28,7 @@ bool hsc__tracer_keeps_failures(void) {
 }
 
 static void folder_of(int64_t run_id, char out_path[1024]) {
-  snprintf(out_path, 1024, "%s/failures/%d_%lld", hsc__tracer_output, (int)getpid(),
+  snprintf(out_path, 1024, "%s/failures/%d_%lld", hsc__tracing.output, (int)getpid(),
            (long long)run_id);
 }
 
@@ -88,7 +88,7 @@ void hsc__tracer_keep_inputs(const hsc__tracer *t,
   if (args->num_devices != 1 || !args->argument_lists)
     return;  // each device has its own; a program of several is no case for one
   folder_of(run_id, folder);
-  snprintf(path, sizeof path, "%s/failures", hsc__tracer_output);
+  snprintf(path, sizeof path, "%s/failures", hsc__tracing.output);
   hsc_status *status = hsc_dir_make(path);
   if (!status)
     status = hsc_dir_make(folder);

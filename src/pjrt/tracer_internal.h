@@ -2,6 +2,7 @@
 // wrapped plugins, what is known about their objects.
 #pragma once
 
+#include <pthread.h>
 #include <stdatomic.h>
 
 #include "base/core/base.h"
@@ -64,9 +65,22 @@ typedef struct hsc__tracer {
   char platform[64];  // as its client calls it; "" = no client yet
 } hsc__tracer;
 
-extern hsc__tracer_names hsc__tracer_known;
-extern hsc_recorder *hsc__tracer_recorder;
-extern const char *hsc__tracer_output;  // directory of the capture
+// All that the tracer keeps in the process: one, for calls of the C API have no place for a pointer
+// of ours. What the lock guards is written before the first wrapped table is handed out, so calls
+// read it without.
+typedef struct hsc__tracer_state {
+  hsc_recorder *recorder;   // NULL = nothing is recorded
+  const char *output;       // directory of the capture
+  hsc__tracer_names known;  // filled when the recorder opens
+  pthread_mutex_t lock;     // of what follows, and of opening the recorder
+  bool tried;               // to open it: a second failure would be told twice
+  hsc__tracer plugins[HSC_TRACER_INSTANCES];
+  int plugin_count;
+  // the last number of a run; every run writes these, so nothing of the above lies in their line
+  _Alignas(64) _Atomic int64_t run_ids;
+  _Atomic int64_t runs_under_way;  // runs whose events are not ready yet
+} hsc__tracer_state;
+extern hsc__tracer_state hsc__tracing;
 
 // True when the plugin has this function.
 #define HSC__TRACED_HAS(t, function) \

@@ -103,7 +103,7 @@ uint32_t hsc__tracer_track(const hsc__tracer *t, PJRT_Device *device) {
     number = error ? 0 : id.id;
   }
   snprintf(text, sizeof text, "%s:%lld", *t->platform ? t->platform : "device", number);
-  return hsc_recorder_intern(hsc__tracer_recorder, text);
+  return hsc_recorder_intern(hsc__tracing.recorder, text);
 }
 
 // Where the executable runs when its caller does not say.
