@@ -281,6 +281,8 @@ hsc_status *hsc__host_strides(const PJRT_Buffer_MemoryLayout *layout,
                               int rank,
                               size_t element_bytes,
                               int64_t *out_strides);
+// Of arrays of the same dimensions: the same bytes at the same places.
+bool hsc__strides_alike(const int64_t *a, const int64_t *b, const int64_t *dims, int rank);
 // Copies an array between two strided arrangements; element_bytes 1, 2, 4, 8 or 16. Strides may be
 // negative.
 void hsc__host_copy_strided(void *to,

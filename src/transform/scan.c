@@ -170,9 +170,10 @@ static hsc_status *build(scan *s, hsc_instr **out_root) {
   HSC_TRY(build_body(s, &state->shape, &body));
   hsc_instr *loop = hsc_build_while(b, condition, body, state);
   int count = 0;
+  const int32_t *const places[] = {s->state_at, s->history_at, s->stack_at};
   for (int pass = 0; pass < 3; pass++)
     for (int k = 0; k < s->result_count; k++) {
-      int32_t at = (pass == 0 ? s->state_at : pass == 1 ? s->history_at : s->stack_at)[k];
+      int32_t at = places[pass][k];
       if (at >= 0)
         results[count++] = hsc_build_get_tuple_element(b, loop, at);
     }

@@ -24,48 +24,6 @@ enum {
   MAX_UNROLLED_COST = 1500,
 };
 
-struct hsc_small_scope {
-  const hsc_computation *computation;
-  const hsc_instr **keys;    // [capacity], a power of two; NULL = empty
-  hsc_small_value **values;  // the instruction's leaves
-  uint32_t capacity;
-};
-
-hsc_status *hsc__small_refuse(const hsc_instr *instr, const char *why) {
-  return HSC_ERR(UNIMPLEMENTED, "small loop: %s: not built yet: %s", hsc_op_text(instr->op), why);
-}
-
-// ---- scopes -------------------------------------------------------------------------------------
-
-static hsc_status *scope_init(hsc_small *s,
-                              const hsc_computation *computation,
-                              hsc_small_scope *scope) {
-  *scope = (hsc_small_scope){.computation = computation, .capacity = 16};
-  while (scope->capacity < 2 * (uint32_t)computation->instr_count)
-    scope->capacity *= 2;
-  scope->keys = HSC_NEW_ARRAY(s->e->arena, const hsc_instr *, scope->capacity);
-  scope->values = HSC_NEW_ARRAY(s->e->arena, hsc_small_value *, scope->capacity);
-  return hsc_arena_status(s->e->arena);
-}
-
-static uint32_t slot_of(const hsc_small_scope *scope, const hsc_instr *instr) {
-  uint64_t hash = ((uint64_t)(uintptr_t)instr >> 4) * 0x9e3779b97f4a7c15u;
-  uint32_t slot = (uint32_t)(hash >> 32) & (scope->capacity - 1);
-  while (scope->keys[slot] && scope->keys[slot] != instr)
-    slot = (slot + 1) & (scope->capacity - 1);
-  return slot;
-}
-
-static void scope_set(hsc_small_scope *scope, const hsc_instr *instr, hsc_small_value *leaves) {
-  uint32_t slot = slot_of(scope, instr);
-  scope->keys[slot] = instr;
-  scope->values[slot] = leaves;
-}
-
-static hsc_small_value *scope_get(const hsc_small_scope *scope, const hsc_instr *instr) {
-  return scope->values[slot_of(scope, instr)];
-}
-
 static hsc_status *eval_computation(hsc_small *s,
                                     const hsc_computation *computation,
                                     hsc_small_value *const *arguments,
@@ -145,7 +103,7 @@ static hsc_status *eval_called(hsc_small *s,
       HSC_NEW_ARRAY(s->e->arena, hsc_small_value *, instr->operand_count + 1);
   HSC_TRY(hsc_arena_status(s->e->arena));
   for (int i = 0; i < instr->operand_count; i++)
-    arguments[i] = scope_get(scope, instr->operands[i]);
+    arguments[i] = hsc__small_scope_get(scope, instr->operands[i]);
   hsc_small_value *root;
   HSC_TRY(eval_computation(s, instr->called[0], arguments, &root));
   memcpy(results, root, sizeof *root * (size_t)hsc_shape_leaf_count(&instr->shape));
@@ -165,7 +123,7 @@ static hsc_status *eval_operands(hsc_small *s,
   for (int i = 0; i < instr->operand_count; i++) {
     if (!hsc_shape_is_array(&instr->operands[i]->shape))
       return hsc__small_refuse(instr, "a tuple");
-    operands[i] = *scope_get(scope, instr->operands[i]);
+    operands[i] = *hsc__small_scope_get(scope, instr->operands[i]);
   }
   switch (instr->op) {
     case HSC_OP_RESHAPE:
@@ -193,19 +151,19 @@ static hsc_status *eval_instr(hsc_small *s, hsc_small_scope *scope, const hsc_in
     return hsc__small_refuse(instr, "its control edges or leaves");
   hsc_small_value *results = HSC_NEW_ARRAY(s->e->arena, hsc_small_value, leaf_count + 1);
   HSC_TRY(hsc_arena_status(s->e->arena));
-  scope_set(scope, instr, results);
+  hsc__small_scope_set(scope, instr, results);
   switch (instr->op) {
     case HSC_OP_TUPLE: {
       int at = 0;
       for (int i = 0; i < instr->operand_count; i++) {
         if (!hsc_shape_is_array(&instr->operands[i]->shape))
           return hsc__small_refuse(instr, "tuples in tuples");
-        results[at++] = *scope_get(scope, instr->operands[i]);
+        results[at++] = *hsc__small_scope_get(scope, instr->operands[i]);
       }
       return NULL;
     }
     case HSC_OP_GET_TUPLE_ELEMENT:
-      results[0] = scope_get(scope, instr->operands[0])[instr->attr.index.value];
+      results[0] = hsc__small_scope_get(scope, instr->operands[0])[instr->attr.index.value];
       return NULL;
     case HSC_OP_FUSION:
     case HSC_OP_CALL:
@@ -213,7 +171,7 @@ static hsc_status *eval_instr(hsc_small *s, hsc_small_scope *scope, const hsc_in
         return hsc__small_refuse(instr, "its computations");
       return eval_called(s, instr, scope, results);
     case HSC_OP_WHILE:
-      return eval_while(s, instr, scope_get(scope, instr->operands[0]), results);
+      return eval_while(s, instr, hsc__small_scope_get(scope, instr->operands[0]), results);
     case HSC_OP_CONDITIONAL:
       return eval_conditional(s, instr, scope, results);
     default:
@@ -226,9 +184,9 @@ static hsc_status *eval_computation(hsc_small *s,
                                     hsc_small_value *const *arguments,
                                     hsc_small_value **out_root) {
   hsc_small_scope scope;
-  HSC_TRY(scope_init(s, computation, &scope));
+  HSC_TRY(hsc__small_scope_init(s, computation, &scope));
   for (int p = 0; p < computation->parameter_count; p++)
-    scope_set(&scope, computation->parameters[p], arguments[p]);
+    hsc__small_scope_set(&scope, computation->parameters[p], arguments[p]);
   HSC_FOR_EACH_INSTR_IN (computation, instr) {
     if (instr->op == HSC_OP_PARAMETER || hsc_instr_is_dead(instr))
       continue;
@@ -236,7 +194,7 @@ static hsc_status *eval_computation(hsc_small *s,
     if (s->cost > MAX_COST)
       return hsc__small_refuse(instr, "so much code");
   }
-  *out_root = scope_get(&scope, computation->root);
+  *out_root = hsc__small_scope_get(&scope, computation->root);
   return NULL;
 }
 
@@ -532,7 +490,7 @@ static hsc_status *eval_conditional(hsc_small *s,
   s->depth++;
   for (int b = 0; b < instr->called_count; b++) {
     const hsc_instr *operand = instr->operands[b + 1];
-    hsc_small_value *argument = scope_get(scope, operand);
+    hsc_small_value *argument = hsc__small_scope_get(scope, operand);
     for (int l = 0; l < hsc_shape_leaf_count(&operand->shape); l++)
       if (argument[l].slot >= 0)
         return hsc__small_refuse(instr, "an array in memory");
@@ -547,7 +505,7 @@ static hsc_status *eval_conditional(hsc_small *s,
   }
   s->depth--;
   if (!s->dry)
-    join_branches(s, instr, scope_get(scope, instr->operands[0])->in.v, ends, results);
+    join_branches(s, instr, hsc__small_scope_get(scope, instr->operands[0])->in.v, ends, results);
   return NULL;
 }
 
@@ -563,8 +521,9 @@ static void enter_loop(hsc_small *s, const hsc_instr *loop, int count, hsc_small
     init[l] = (hsc_small_value){.slot = -1};
     if (hsc__small_in_memory(loop, l, 0)) {
       init[l].slot = s->slot_count;
-      s->slots[s->slot_count++] = (hsc_small_slot){
-          .address = s->dry ? NULL : e->buffers[kept ? l : output], .written = !kept};
+      LLVMValueRef address = kept ? e->buffers[l] : e->buffers[output];
+      s->slots[s->slot_count++] =
+          (hsc_small_slot){.address = s->dry ? NULL : address, .written = !kept};
     } else if (!s->dry && can_hold(shape)) {
       init[l].in = hsc__small_load(s, shape->type, e->buffers[l], hsc_shape_elements(shape), 0);
     }

@@ -1,6 +1,7 @@
 // emit_small.h - what the files of small loops share (see emit_small.c).
 //
 //   emit_small.c        the walk: instructions, fusions, loops, branches; which loops are small
+//   emit_small_scope.c  values of instructions; refusals
 //   emit_small_arrays.c which arrays of a loop's state stay in memory
 //   emit_small_lanes.c  values in registers: moves between lanes
 //   emit_small_folds.c  reductions and products of values in registers
@@ -36,7 +37,12 @@ typedef struct hsc_small_value {
   int32_t version;
 } hsc_small_value;
 
-typedef struct hsc_small_scope hsc_small_scope;
+typedef struct hsc_small_scope {
+  const hsc_computation *computation;
+  const hsc_instr **keys;    // [capacity], a power of two; NULL = empty
+  hsc_small_value **values;  // the instruction's leaves
+  uint32_t capacity;
+} hsc_small_scope;
 
 typedef struct hsc_small {
   hsc_emitter *e;
@@ -48,7 +54,18 @@ typedef struct hsc_small {
   LLVMBasicBlockRef rooms;  // the first block, where memory of the function's own is reserved
 } hsc_small;
 
+// ---- emit_small_scope.c -------------------------------------------------------------------------
+
+// UNIMPLEMENTED: the loop of `instr` is none of the small ones, because of `why`.
 hsc_status *hsc__small_refuse(const hsc_instr *instr, const char *why);
+// The values of a computation's instructions while it is walked: a map of its own, for `scratch` of
+// instructions is not ours, and a computation may be walked in several loops at once.
+HSC_MUST_USE hsc_status *hsc__small_scope_init(hsc_small *s,
+                                               const hsc_computation *computation,
+                                               hsc_small_scope *scope);
+void hsc__small_scope_set(hsc_small_scope *scope, const hsc_instr *instr, hsc_small_value *leaves);
+// What was set for it.
+hsc_small_value *hsc__small_scope_get(const hsc_small_scope *scope, const hsc_instr *instr);
 
 // ---- emit_small_arrays.c ------------------------------------------------------------------------
 

@@ -114,13 +114,6 @@ typedef struct side {
   hsc_emit_value value;
 } side;
 
-static bool holds(hsc_dims dims, int64_t dim) {
-  for (int i = 0; i < dims.count; i++)
-    if (dims.v[i] == dim)
-      return true;
-  return false;
-}
-
 static void set_listed(const side *x, hsc_dims dims, int64_t number, int64_t *at) {
   for (int i = dims.count - 1; i >= 0; i--) {
     at[dims.v[i]] = number % x->shape->dims[dims.v[i]];
@@ -133,7 +126,7 @@ static int32_t element_of(const side *x, int64_t batch, int64_t number, int64_t 
   set_listed(x, x->batch, batch, at);
   set_listed(x, x->contracting, k, at);
   for (int d = x->shape->rank - 1; d >= 0; d--) {
-    if (holds(x->batch, d) || holds(x->contracting, d))
+    if (hsc_dims_contain(x->batch, d) || hsc_dims_contain(x->contracting, d))
       continue;
     at[d] = number % x->shape->dims[d];
     number /= x->shape->dims[d];

@@ -30,13 +30,6 @@ void hsc_reduced_deinit(hsc_reduced *reduced) {
   *reduced = (hsc_reduced){0};
 }
 
-bool hsc__reduce_here(hsc__reducing *r) {
-  int64_t place = r->places++;
-  bool here = r->chosen && place < r->chosen_count && r->chosen[place];
-  r->changed |= here;
-  return here;
-}
-
 // ---- a copy, and back ---------------------------------------------------------------------------
 
 static bool is_unused(const hsc_instr *instr) {
@@ -51,27 +44,6 @@ static hsc_status *note_unused(hsc__reducing *r) {
       if (is_unused(instr))
         HSC_TRY(hsc__reduce_keep(r, instr));
   return NULL;
-}
-
-hsc_status *hsc__reduce_keep(hsc__reducing *r, const hsc_instr *instr) {
-  if (r->unused_count == r->unused_room) {
-    int32_t room = r->unused_room ? 2 * r->unused_room : 16;
-    const hsc_instr **grown = HSC_NEW_ARRAY(r->module->arena, const hsc_instr *, room);
-    HSC_TRY(hsc_arena_status(r->module->arena));
-    for (int32_t i = 0; i < r->unused_count; i++)
-      grown[i] = r->unused[i];
-    r->unused = grown;
-    r->unused_room = room;
-  }
-  r->unused[r->unused_count++] = instr;
-  return NULL;
-}
-
-bool hsc__reduce_was_unused(const hsc__reducing *r, const hsc_instr *instr) {
-  for (int i = 0; i < r->unused_count; i++)
-    if (r->unused[i] == instr)
-      return true;
-  return false;
 }
 
 // The instructions of the copy's entry computation point to those they are copies of.
@@ -116,7 +88,35 @@ static hsc_status *describe_inputs(hsc__reducing *r, hsc_reduce_input **out_inpu
   return NULL;
 }
 
-static void reduce_sweep(hsc__reducing *r);
+static void close_up_parameters(hsc_computation *entry) {
+  int kept = 0;
+  for (int p = 0; p < entry->parameter_count; p++) {
+    hsc_instr *parameter = entry->parameters[p];
+    if (!parameter)
+      continue;
+    parameter->attr.index.value = kept;
+    entry->parameters[kept++] = parameter;
+  }
+  entry->parameter_count = kept;
+}
+
+// Removes instructions of all computations that became dead, and parameters of the entry
+// computation that nothing uses; numbers of those that stay close up.
+static void reduce_sweep(hsc__reducing *r) {
+  HSC_FOR_EACH_COMPUTATION (r->module, computation)
+    for (hsc_instr *instr = computation->last, *before; instr; instr = before) {
+      before = instr->prev;
+      if (hsc_instr_is_dead(instr) && !hsc__reduce_was_unused(r, instr))
+        hsc_instr_remove(instr);
+    }
+  hsc_computation *entry = r->module->entry;
+  for (int p = entry->parameter_count - 1; p >= 0; p--) {
+    hsc_instr *parameter = entry->parameters[p];
+    if (parameter && parameter->user_count == 0 && entry->root != parameter)
+      hsc_instr_remove(parameter);
+  }
+  close_up_parameters(entry);
+}
 
 // What a rule made, as the caller gets it. Takes `status`. A program that does not verify is none.
 static hsc_status *end(hsc__reducing *r, hsc_status *status, hsc_reduced *out_reduced) {
@@ -174,144 +174,6 @@ hsc_status *hsc_reduce_apply(const hsc_reduce_rule *rule,
   *out_reduced = (hsc_reduced){0};
   HSC_TRY(begin(module, &r));
   return end(&r, function_of(rule)(&r), out_reduced);
-}
-
-// ---- helpers of the rules -----------------------------------------------------------------------
-
-static hsc_status *note_added(hsc__reducing *r, hsc_instr *parameter, const hsc_instr *value_of) {
-  if (r->added_count == r->added_room) {
-    int room = r->added_room ? 2 * r->added_room : 16;
-    void *grown = hsc_realloc(r->added, (size_t)room * sizeof *r->added);
-    if (!grown)
-      return hsc_status_out_of_memory();
-    r->added = grown;
-    r->added_room = room;
-  }
-  r->added[r->added_count].parameter = parameter;
-  r->added[r->added_count++].value_of = value_of;
-  return NULL;
-}
-
-hsc_status *hsc__reduce_by_parameter(hsc__reducing *r, hsc_instr *instr) {
-  hsc_computation *entry = r->module->entry;
-  hsc_builder b;
-  hsc_builder_at(&b, entry, entry->first);
-  hsc_shape shape = hsc_shape_without_layout(r->module->arena, instr->shape);
-  hsc_instr *parameter = hsc_build_parameter(&b, entry->parameter_count, shape, "p");
-  HSC_TRY(hsc_builder_finish(&b, NULL, NULL));
-  HSC_TRY(note_added(r, parameter, instr->scratch));
-  return hsc_instr_replace_uses(instr, parameter);
-}
-
-enum { MOST_CONSTANT_ELEMENTS = 16 };  // above it a broadcast scalar reads better than a list
-
-static hsc_instr *zeros(hsc_builder *b, hsc_shape shape) {
-  if (hsc_shape_is_tuple(&shape)) {
-    hsc_instr **elements = HSC_NEW_ARRAY(b->module->arena, hsc_instr *, shape.element_count + 1);
-    for (int i = 0; elements && i < shape.element_count; i++)
-      elements[i] = zeros(b, shape.elements[i]);
-    return hsc_build_tuple(b, elements ? shape.element_count : 0, elements);
-  }
-  if (hsc_shape_elements(&shape) > MOST_CONSTANT_ELEMENTS)
-    return hsc_build_broadcast(b, hsc_build_scalar(b, shape.type, 0), shape, (hsc_dims){0});
-  hsc_literal *literal = NULL;
-  hsc_status *status = hsc_literal_create(b->module->arena, &shape, &literal);
-  if (!b->status)
-    b->status = status;
-  else
-    hsc_status_free(status);
-  return hsc_build_constant(b, literal);
-}
-
-static bool is_arrays(const hsc_shape *shape) {
-  if (!hsc_shape_is_tuple(shape))
-    return hsc_shape_is_array(shape);
-  for (int i = 0; i < shape->element_count; i++)
-    if (!is_arrays(&shape->elements[i]))
-      return false;
-  return true;
-}
-
-hsc_status *hsc__reduce_zeros(hsc_instr *instr, hsc_instr **out_zeros) {
-  hsc_module *module = instr->parent->module;
-  hsc_builder b;
-  if (!is_arrays(&instr->shape))
-    return HSC_ERR(INVALID_ARGUMENT, "%%%s is no array", instr->name);
-  hsc_builder_at(&b, instr->parent, instr);
-  *out_zeros = zeros(&b, hsc_shape_without_layout(module->arena, instr->shape));
-  return hsc_builder_finish(&b, NULL, NULL);
-}
-
-static void close_up_parameters(hsc_computation *entry) {
-  int kept = 0;
-  for (int p = 0; p < entry->parameter_count; p++) {
-    hsc_instr *parameter = entry->parameters[p];
-    if (!parameter)
-      continue;
-    parameter->attr.index.value = kept;
-    entry->parameters[kept++] = parameter;
-  }
-  entry->parameter_count = kept;
-}
-
-// Removes instructions of all computations that became dead, and parameters of the entry
-// computation that nothing uses; numbers of those that stay close up.
-static void reduce_sweep(hsc__reducing *r) {
-  HSC_FOR_EACH_COMPUTATION (r->module, computation)
-    for (hsc_instr *instr = computation->last, *before; instr; instr = before) {
-      before = instr->prev;
-      if (hsc_instr_is_dead(instr) && !hsc__reduce_was_unused(r, instr))
-        hsc_instr_remove(instr);
-    }
-  hsc_computation *entry = r->module->entry;
-  for (int p = entry->parameter_count - 1; p >= 0; p--) {
-    hsc_instr *parameter = entry->parameters[p];
-    if (parameter && parameter->user_count == 0 && entry->root != parameter)
-      hsc_instr_remove(parameter);
-  }
-  close_up_parameters(entry);
-}
-
-// ---- values -------------------------------------------------------------------------------------
-
-static void copy_element(const hsc_literal *from, int64_t i, hsc_literal *to, int64_t j) {
-  hsc_type type = to->shape.type;
-  if (from->shape.type == type)
-    memcpy((char *)to->data + (size_t)j * hsc_type_bytes(type),
-           (const char *)from->data + (size_t)i * hsc_type_bytes(type), hsc_type_bytes(type));
-  else if (hsc_type_is_complex(type))
-    hsc_literal_set_complex(to, j, hsc_literal_get_double(from, i), hsc_literal_get_imag(from, i));
-  else if (hsc_type_is_float(type))
-    hsc_literal_set_double(to, j, hsc_literal_get_double(from, i));
-  else
-    hsc_literal_set_int(to, j, hsc_literal_get_int(from, i));
-}
-
-hsc_status *hsc_reduce_value(const hsc_literal *old,
-                             const hsc_shape *shape,
-                             hsc_arena *arena,
-                             hsc_literal **out_value) {
-  const hsc_shape *from = &old->shape;
-  hsc_literal *value = NULL;
-  int64_t at[HSC_MAX_RANK] = {0};
-  if (!hsc_shape_is_array(from) || !hsc_shape_is_array(shape) || old->elided)
-    return HSC_ERR(INVALID_ARGUMENT, "only the values of arrays can be cut");
-  HSC_TRY(hsc_literal_create(arena, shape, &value));
-  int64_t have = hsc_shape_elements(from);
-  int64_t count = hsc_shape_elements(shape);
-  for (int64_t j = 0; j < count && have > 0; j++) {
-    int64_t i = j % have;
-    if (from->rank == shape->rank) {
-      i = 0;
-      for (int d = 0; d < shape->rank; d++)
-        i = i * from->dims[d] + at[d] % from->dims[d];
-      for (int d = shape->rank - 1; d >= 0 && ++at[d] == shape->dims[d]; d--)
-        at[d] = 0;
-    }
-    copy_element(old, i, value, j);
-  }
-  *out_value = value;
-  return NULL;
 }
 
 // ---- the whole program at once ------------------------------------------------------------------
