@@ -366,46 +366,39 @@ static hsc_status *unknown(const char *name, hsc_cli *cli) {
                        name, name);
 }
 
-hsc_status *hsc__passes_explain(const passes_args *args, hsc_cli *cli) {
-  const char *name = args->program;
-  hsc_pass_id pass;
-  int32_t rule = hsc_rule_find(hsc_view_of(name));
-  if (rule >= 0)
-    return explain_rule(rule, cli);
-  if (!strncmp(name, "algsimp/", strlen("algsimp/")))
-    return unknown_rule(name, cli);
-  const pass_note *note = find_note(name);
-  const hsc_known_pass *known = note ? NULL : hsc_known_pass_find(name);
-  bool exact = hsc_pass_parse(hsc_view_of(note ? note->name : name), &pass);
-  // "GpuTreeReductionRewriter" is the other compiler's, whatever ours is called
-  bool by_name =
-      known && (!strcmp(known->name, name) || !strncmp(name, "Gpu", 3) || !strncmp(name, "Tpu", 3));
-  bool built_in = exact || (!note && !by_name && find_own(name, &pass));
-  if (known && !built_in)
-    return hsc_known_pass_print(known, cli);
-  if (!note && !built_in)
-    HSC_TRY(hsc_pass_refusal(name));
-  if (!note && !built_in)
-    return unknown(name, cli);
-  const char *own = note ? note->name : hsc_pass_text(pass);
-  const char *doc = built_in ? hsc_pass_doc(pass) : NULL;
-  if (cli->format == HSC_FORMAT_JSON) {
-    hsc_bytes text = {0};
-    hsc_json json;
-    hsc_json_init(&json, &text, 2);
-    hsc_status *status = explain_json(note, own, built_in ? &pass : NULL, &json);
-    hsc_bytes_append_char(&text, '\n');
-    if (!status)
-      hsc_cli_write(cli, hsc_bytes_view(&text));
-    if (!status)
-      status = hsc_bytes_status(&text);
-    hsc_bytes_deinit(&text);
-    return status;
-  }
+// What is known by one name: a note on a pass of other devices, a pass of our own, or both.
+typedef struct explained {
+  const pass_note *note;  // NULL = none
+  bool built_in;
+  hsc_pass_id pass;  // where it is
+} explained;
+
+static const char *name_of(const explained *e) {
+  return e->note ? e->note->name : hsc_pass_text(e->pass);
+}
+
+static hsc_status *print_explained_json(const explained *e, hsc_cli *cli) {
+  hsc_bytes text = {0};
+  hsc_json json;
+  hsc_json_init(&json, &text, 2);
+  hsc_status *status = explain_json(e->note, name_of(e), e->built_in ? &e->pass : NULL, &json);
+  hsc_bytes_append_char(&text, '\n');
+  if (!status)
+    hsc_cli_write(cli, hsc_bytes_view(&text));
+  if (!status)
+    status = hsc_bytes_status(&text);
+  hsc_bytes_deinit(&text);
+  return status;
+}
+
+static hsc_status *print_explained(const explained *e, hsc_cli *cli) {
+  const pass_note *note = e->note;
+  const char *own = name_of(e);
+  const char *doc = e->built_in ? hsc_pass_doc(e->pass) : NULL;
   hsc_cli_paragraph(cli, "%s\n\n%s\n", own, note ? note->what : doc);
   if (note && doc && strcmp(note->what, doc) != 0)
     hsc_cli_paragraph(cli, "\nOn cpu: %s\n", doc);
-  if (built_in && hsc_pass_is_on_request(pass))
+  if (e->built_in && hsc_pass_is_on_request(e->pass))
     hsc_cli_paragraph(
         cli,
         "\nOn cpu it runs on request only (xla_enable_hlo_passes_only, "
@@ -417,12 +410,35 @@ hsc_status *hsc__passes_explain(const passes_args *args, hsc_cli *cli) {
     hsc_cli_paragraph(cli, "\nIts names: cpu: %s\n", own);
   if (note && *note->more)
     hsc_cli_paragraph(cli, "\n%s\n", note->more);
-  if (built_in)
-    HSC_TRY(print_example(pass, cli));
-  if (built_in)
-    print_gaps(hsc_pass_text(pass), cli);
+  if (e->built_in) {
+    HSC_TRY(print_example(e->pass, cli));
+    print_gaps(hsc_pass_text(e->pass), cli);
+  }
   if (strcmp(own, "algsimp") != 0)
     return NULL;
   HSC_TRY(print_rules(cli));
   return print_options(cli);
+}
+
+hsc_status *hsc__passes_explain(const passes_args *args, hsc_cli *cli) {
+  const char *name = args->program;
+  int32_t rule = hsc_rule_find(hsc_view_of(name));
+  if (rule >= 0)
+    return explain_rule(rule, cli);
+  if (!strncmp(name, "algsimp/", strlen("algsimp/")))
+    return unknown_rule(name, cli);
+  explained e = {.note = find_note(name)};
+  const hsc_known_pass *known = e.note ? NULL : hsc_known_pass_find(name);
+  bool exact = hsc_pass_parse(hsc_view_of(e.note ? e.note->name : name), &e.pass);
+  // "GpuTreeReductionRewriter" is the other compiler's, whatever ours is called
+  bool by_name =
+      known && (!strcmp(known->name, name) || !strncmp(name, "Gpu", 3) || !strncmp(name, "Tpu", 3));
+  e.built_in = exact || (!e.note && !by_name && find_own(name, &e.pass));
+  if (known && !e.built_in)
+    return hsc_known_pass_print(known, cli);
+  if (!e.note && !e.built_in) {
+    HSC_TRY(hsc_pass_refusal(name));
+    return unknown(name, cli);
+  }
+  return cli->format == HSC_FORMAT_JSON ? print_explained_json(&e, cli) : print_explained(&e, cli);
 }

@@ -9,6 +9,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "base/text/text.h"
 #include "base/text/view_find.h"
 #include "views/profile_internal.h"
 
@@ -60,9 +61,7 @@ static double plane_number(const hsc_xplane *plane, const char *name) {
 
 // The file's name without its extensions.
 const char *hsc__space_stem(const hsc_xspace *space, hsc_arena *arena) {
-  const char *path = space->path ? space->path : "";
-  const char *slash = strrchr(path, '/');
-  const char *name = slash ? slash + 1 : path;
+  const char *name = hsc_path_file(space->path ? space->path : "");
   const char *end = strstr(name, ".xplane.pb");
   const char *stem = hsc_arena_strndup(arena, name, end ? (size_t)(end - name) : strlen(name));
   return stem ? stem : "";
@@ -232,9 +231,14 @@ static int32_t op_of_stats(walk *w,
     const hsc_profile_module *module = op->module >= 0 ? &profile->modules.items[op->module] : NULL;
     if (op->device != w->device)
       continue;
-    if (!module       ? !has_program && !module_name.size
-        : has_program ? module->program_id == program_id
-                      : hsc_view_equals(module->name, module_name))
+    bool same;
+    if (!module)
+      same = !has_program && !module_name.size;
+    else if (has_program)
+      same = module->program_id == program_id;
+    else
+      same = hsc_view_equals(module->name, module_name);
+    if (same)
       return i;
   }
   hsc_profile_op op = blank_op(w, -1);
@@ -301,6 +305,81 @@ static int section_of(const record *r) {
   return HSC__SECTION_CONTROL;
 }
 
+// Counts a record's time to its lane: what is busy, once, and the longest gap.
+static void fold_into_lane(hsc_profile_lane *lane, const record *r, int64_t *last_end) {
+  int64_t end = hsc__sat_add(r->start, r->duration);
+  bool first = *last_end == INT64_MIN;
+  if (first)
+    lane->first_ps = r->start;
+  if (!first && r->start > *last_end && r->start - *last_end > lane->gap_ps) {
+    lane->gap_ps = r->start - *last_end;
+    lane->gap_start_ps = *last_end;
+  }
+  if (!first && end <= *last_end)
+    return;
+  int64_t more = first || r->start > *last_end ? r->duration : end - *last_end;
+  lane->busy_ps = hsc__sat_add(lane->busy_ps, more);
+  *last_end = end;
+}
+
+static void fold_into_op(hsc_profile_op *op, int64_t duration) {
+  op->count++;
+  op->total_ps = hsc__sat_add(op->total_ps, duration);
+  op->self_ps = hsc__sat_add(op->self_ps, duration);
+  if (duration < op->min_ps)
+    op->min_ps = duration;
+  if (duration > op->max_ps)
+    op->max_ps = duration;
+}
+
+// What is inside of another operator is not that one's own time.
+static void take_from_outer(walk *w, const record *r) {
+  hsc_profile_op *ops = w->profile->ops.items;
+  int64_t outer_end = w->stack_end.items[w->stack_end.count - 1];
+  hsc_profile_op *outer = &ops[w->stack_op.items[w->stack_op.count - 1]];
+  bool ends_inside = hsc__sat_add(r->start, r->duration) < outer_end;
+  int64_t inside = ends_inside ? r->duration : outer_end - r->start;
+  outer->self_ps = outer->self_ps > inside ? outer->self_ps - inside : 0;
+  if (w->profile->keep_events)
+    w->profile->events.items[w->stack_event.items[w->stack_event.count - 1]].self_ps -= inside;
+}
+
+// An outermost operator makes its device busy; intervals of one kind without a gap become one.
+static bool add_busy(walk *w, const record *r, const hsc_profile_op *op) {
+  int64_t end = hsc__sat_add(r->start, r->duration);
+  hsc__interval *last = w->busy.count ? &w->busy.items[w->busy.count - 1] : NULL;
+  if (last && last->activity == (int32_t)op->activity && last->what == op->device &&
+      last->end == r->start) {
+    last->end = end;
+    return true;
+  }
+  return HSC__ADD(&w->busy, (hsc__interval){r->start, end, (int32_t)op->activity, op->device});
+}
+
+// Operators of a lane nest: a stack holds those that are open.
+static bool fold_op(walk *w, const record *r) {
+  hsc_profile_op *op = &w->profile->ops.items[r->op];
+  bool keep = w->profile->keep_events;
+  fold_into_op(op, r->duration);
+  if (keep && !HSC__ADD(&w->profile->events, (hsc__op_event){r->start, r->duration, r->op}))
+    return false;
+  while (w->stack_end.count && w->stack_end.items[w->stack_end.count - 1] <= r->start) {
+    w->stack_end.count--;
+    w->stack_op.count--;
+    w->stack_event.count -= keep;
+  }
+  if (w->stack_end.count)
+    take_from_outer(w, r);
+  else if (!add_busy(w, r, op))
+    return false;
+  if (r->duration <= 0)
+    return true;
+  if (!HSC__ADD(&w->stack_end, hsc__sat_add(r->start, r->duration)) ||
+      !HSC__ADD(&w->stack_op, r->op))
+    return false;
+  return !keep || HSC__ADD(&w->stack_event, w->profile->events.count - 1);
+}
+
 // Self times and outermost intervals of the records of one line, all of them or those of one
 // section.
 static bool fold_line(walk *w, hsc_profile_lane *lane, bool all) {
@@ -309,69 +388,21 @@ static bool fold_line(walk *w, hsc_profile_lane *lane, bool all) {
   if (!w->sorted)
     qsort(records, count, sizeof *records, compare_records);
   w->sorted = true;
-  hsc_profile_op *ops = w->profile->ops.items;
   w->stack_end.count = w->stack_op.count = w->stack_event.count = 0;
   int64_t last_end = INT64_MIN;
   for (size_t i = 0; i < count; i++) {
-    if (!all && section_of(&records[i]) != lane->section)
+    const record *r = &records[i];
+    if (!all && section_of(r) != lane->section)
       continue;
-    int64_t start = records[i].start;
-    int64_t duration = records[i].duration;
-    int64_t end = hsc__sat_add(start, duration);
-    if (last_end == INT64_MIN)
-      lane->first_ps = start;
-    if (last_end != INT64_MIN && start > last_end && start - last_end > lane->gap_ps) {
-      lane->gap_ps = start - last_end;
-      lane->gap_start_ps = last_end;
-    }
-    if (last_end == INT64_MIN || end > last_end) {
-      lane->busy_ps = hsc__sat_add(
-          lane->busy_ps, last_end == INT64_MIN || start > last_end ? duration : end - last_end);
-      last_end = end;
-    }
-    if (records[i].op < 0) {
-      if (records[i].activity == HSC_ACTIVITY_IDLE)
-        continue;
-      if (!HSC__ADD(&w->profile->host, (hsc__interval){start, end, records[i].activity, -1}))
+    fold_into_lane(lane, r, &last_end);
+    if (r->op >= 0) {
+      if (!fold_op(w, r))
         return false;
-      continue;
-    }
-    hsc_profile_op *op = &ops[records[i].op];
-    op->count++;
-    op->total_ps = hsc__sat_add(op->total_ps, duration);
-    op->self_ps = hsc__sat_add(op->self_ps, duration);
-    if (duration < op->min_ps)
-      op->min_ps = duration;
-    if (duration > op->max_ps)
-      op->max_ps = duration;
-    bool keep = w->profile->keep_events;
-    if (keep && !HSC__ADD(&w->profile->events, (hsc__op_event){start, duration, records[i].op}))
-      return false;
-    while (w->stack_end.count && w->stack_end.items[w->stack_end.count - 1] <= start) {
-      w->stack_end.count--;
-      w->stack_op.count--;
-      w->stack_event.count -= keep;
-    }
-    if (w->stack_end.count) {
-      int64_t outer_end = w->stack_end.items[w->stack_end.count - 1];
-      hsc_profile_op *outer = &ops[w->stack_op.items[w->stack_op.count - 1]];
-      int64_t inside = end < outer_end ? duration : outer_end - start;
-      outer->self_ps = outer->self_ps > inside ? outer->self_ps - inside : 0;
-      if (keep)
-        w->profile->events.items[w->stack_event.items[w->stack_event.count - 1]].self_ps -= inside;
-    } else if (!w->busy.count ||
-               w->busy.items[w->busy.count - 1].activity != (int32_t)op->activity ||
-               w->busy.items[w->busy.count - 1].what != op->device ||
-               w->busy.items[w->busy.count - 1].end != start) {
-      if (!HSC__ADD(&w->busy, (hsc__interval){start, end, (int32_t)op->activity, op->device}))
+    } else if (r->activity != HSC_ACTIVITY_IDLE) {
+      hsc__interval host = {r->start, hsc__sat_add(r->start, r->duration), r->activity, -1};
+      if (!HSC__ADD(&w->profile->host, host))
         return false;
-    } else {
-      w->busy.items[w->busy.count - 1].end = end;  // one after the other without a gap
     }
-    if (duration > 0 && (!HSC__ADD(&w->stack_end, end) || !HSC__ADD(&w->stack_op, records[i].op)))
-      return false;
-    if (duration > 0 && keep && !HSC__ADD(&w->stack_event, w->profile->events.count - 1))
-      return false;
   }
   lane->last_ps = last_end == INT64_MIN ? 0 : last_end;
   if (lane->last_ps > w->profile->span_ps)
@@ -632,82 +663,102 @@ static int64_t memcpy_bytes(const walk *w, const hsc_xevent *event) {
   return bytes;
 }
 
+static bool add_memory_event(walk *w, const hsc_xline *line, const hsc_xevent *event, bool gives) {
+  hsc__memory_event memory = {w->plane, event->message,
+                              hsc__profile_time(w->profile, line, event->offset_ps), gives};
+  return HSC__ADD(&w->profile->memory, memory) && add_record(w, line, event, -1, HSC_ACTIVITY_IDLE);
+}
+
+// An operator by its stats, and the run of its program that it is of.
+static bool add_stats_op(walk *w,
+                         const hsc_xline *line,
+                         const hsc_xevent *event,
+                         const event_stats *stats) {
+  int32_t op = op_of_event(w, stats);
+  if (op < 0 || !add_record(w, line, event, op, HSC_ACTIVITY_COMPUTE))
+    return false;
+  if (!stats->has_run)
+    return true;
+  const record *r = &w->records.items[w->records.count - 1];
+  return add_run(w, stats->run_id, w->profile->ops.items[op].module, r->start,
+                 hsc__sat_add(r->start, r->duration));
+}
+
+static bool add_host_step(walk *w,
+                          const hsc_xline *line,
+                          const hsc_xevent *event,
+                          const event_stats *stats) {
+  int64_t start = hsc__profile_time(w->profile, line, event->offset_ps);
+  hsc_profile_step step = {
+      .device = -1,
+      .number = stats->step_num,
+      .start_ps = start,
+      .end_ps = hsc__sat_add(start, event->duration_ps > 0 ? event->duration_ps : 0)};
+  return HSC__ADD(&w->profile->host_steps, step);
+}
+
+// What a line holds, event by event, for the choice of its section.
+typedef struct mixed_line {
+  const hsc_xline *line;
+  hsc_profile_lane *lane;
+  size_t transfers, ops;  // events
+  bool may_have_stats;
+  bool may_be_kernels;  // a stream of a GPU: kernels by name, copies by size
+} mixed_line;
+
+static bool read_mixed_event(walk *w, mixed_line *m, const hsc_xevent *event) {
+  const hsc_xevent_meta *meta = hsc_xplane_event_meta(w->plane, event->metadata_id);
+  int32_t position = meta ? (int32_t)(meta - w->plane->event_metas) : -1;
+  if (position >= 0 && w->name_class[position] == NAME_UNKNOWN)
+    class_of_name(w, position);
+  int class = position >= 0 ? (int)w->name_class[position] : (int)NAME_UNKNOWN;
+  int32_t activity = position >= 0 ? w->name_activity[position] : HSC_ACTIVITY_HOST;
+  event_stats stats = {0};
+  m->lane->events++;
+  if (position >= 0 && class >= (int)NAME_TAKES_MEMORY)
+    return add_memory_event(w, m->line, event, class == (int)NAME_GIVES_MEMORY);
+  bool is_idle = class == (int)NAME_CLASSED && activity == HSC_ACTIVITY_IDLE;
+  if (event->has_stats && m->may_have_stats && !is_idle)
+    read_stats(w, event, &stats);
+  if (stats.hlo_op.kind) {
+    m->ops++;
+    return add_stats_op(w, m->line, event, &stats);
+  }
+  if (stats.has_step && !add_host_step(w, m->line, event, &stats))
+    return false;
+  if (m->may_be_kernels && meta) {
+    int64_t copied = memcpy_bytes(w, event);
+    if (copied < 0) {
+      int32_t op = op_of_kernel(w, event, meta->name);
+      m->ops++;
+      return op >= 0 && add_record(w, m->line, event, op, HSC_ACTIVITY_COMPUTE);
+    }
+    activity = HSC_ACTIVITY_TRANSFER;
+    stats.bytes = copied;
+  }
+  if (activity == HSC_ACTIVITY_TRANSFER) {
+    m->transfers++;
+    m->lane->bytes = hsc__sat_add(m->lane->bytes, stats.bytes);
+  }
+  return add_record(w, m->line, event, -1, activity);
+}
+
 // Any other line: operators where a stat says so, steps where a stat counts them, host work by
 // name. A line that has operators is one of execution.
 static bool read_mixed_line(walk *w, const hsc_xline *line, hsc_profile_lane *lane) {
-  bool may_have_ops = w->id_hlo_op >= 0;
-  bool may_have_steps = w->id_step_num >= 0;
-  bool may_be_kernels = w->is_gpu && line->name.size > 7 && !memcmp(line->name.data, "Stream ", 7);
-  size_t transfers = 0;
-  size_t ops = 0;
+  mixed_line m = {
+      .line = line,
+      .lane = lane,
+      .may_have_stats = w->id_hlo_op >= 0 || w->id_step_num >= 0 || w->id_bytes >= 0,
+      .may_be_kernels = w->is_gpu && line->name.size > 7 && !memcmp(line->name.data, "Stream ", 7)};
   w->last_run = -1;
   hsc_xevent_cursor at = hsc_xline_events(line);
-  for (hsc_xevent event; hsc_xevent_next(&at, &event);) {
-    const hsc_xevent_meta *meta = hsc_xplane_event_meta(w->plane, event.metadata_id);
-    int32_t position = meta ? (int32_t)(meta - w->plane->event_metas) : -1;
-    if (position >= 0 && w->name_class[position] == NAME_UNKNOWN)
-      class_of_name(w, position);
-    bool classed = position >= 0 && w->name_class[position] == NAME_CLASSED;
-    event_stats stats = {0};
-    lane->events++;
-    if (position >= 0 && w->name_class[position] >= NAME_TAKES_MEMORY) {
-      hsc__memory_event memory = {w->plane, event.message,
-                                  hsc__profile_time(w->profile, line, event.offset_ps),
-                                  w->name_class[position] == NAME_GIVES_MEMORY};
-      if (!HSC__ADD(&w->profile->memory, memory) ||
-          !add_record(w, line, &event, -1, HSC_ACTIVITY_IDLE))
-        return false;
-      continue;
-    }
-    if (event.has_stats && (may_have_ops || may_have_steps || w->id_bytes >= 0) &&
-        !(classed && w->name_activity[position] == HSC_ACTIVITY_IDLE))
-      read_stats(w, &event, &stats);
-    if (stats.hlo_op.kind) {
-      int32_t op = op_of_event(w, &stats);
-      if (op < 0 || !add_record(w, line, &event, op, HSC_ACTIVITY_COMPUTE))
-        return false;
-      ops++;
-      if (stats.has_run) {
-        const record *r = &w->records.items[w->records.count - 1];
-        if (!add_run(w, stats.run_id, w->profile->ops.items[op].module, r->start,
-                     hsc__sat_add(r->start, r->duration)))
-          return false;
-      }
-      continue;
-    }
-    if (stats.has_step) {
-      int64_t start = hsc__profile_time(w->profile, line, event.offset_ps);
-      hsc_profile_step step = {
-          .device = -1,
-          .number = stats.step_num,
-          .start_ps = start,
-          .end_ps = hsc__sat_add(start, event.duration_ps > 0 ? event.duration_ps : 0)};
-      if (!HSC__ADD(&w->profile->host_steps, step))
-        return false;
-    }
-    int32_t activity = position >= 0 ? w->name_activity[position] : HSC_ACTIVITY_HOST;
-    if (may_be_kernels && meta) {
-      int64_t copied = memcpy_bytes(w, &event);
-      if (copied < 0) {
-        int32_t op = op_of_kernel(w, &event, meta->name);
-        if (op < 0 || !add_record(w, line, &event, op, HSC_ACTIVITY_COMPUTE))
-          return false;
-        ops++;
-        continue;
-      }
-      activity = HSC_ACTIVITY_TRANSFER;
-      stats.bytes = copied;
-    }
-    if (activity == HSC_ACTIVITY_TRANSFER) {
-      transfers++;
-      lane->bytes = hsc__sat_add(lane->bytes, stats.bytes);
-    }
-    if (!add_record(w, line, &event, -1, activity))
+  for (hsc_xevent event; hsc_xevent_next(&at, &event);)
+    if (!read_mixed_event(w, &m, &event))
       return false;
-  }
-  if (ops)
+  if (m.ops)
     lane->section = HSC__SECTION_EXECUTION;
-  else if (2 * transfers > (size_t)lane->events)
+  else if (2 * m.transfers > (size_t)lane->events)
     lane->section = HSC__SECTION_TRANSFER;
   else
     lane->section = HSC__SECTION_CONTROL;
@@ -721,6 +772,55 @@ static bool is_derived(hsc_view name) {  // made by viewers from other lines
          hsc_view_equals_text(name, "TensorFlow Ops");
 }
 
+// A line of a device that is none of XLA's: engines, streams, asynchronous copies. What is no
+// operator there makes a lane, but is no work of the host.
+static bool read_engine_line(walk *w, const hsc_xline *line, hsc_profile_lane *lane) {
+  bool ok = read_mixed_line(w, line, lane);
+  bool moves = hsc__view_contains(line->name, "Async") || hsc__view_contains(line->name, "DMA");
+  if (lane->section == HSC__SECTION_CONTROL)
+    lane->section = moves ? HSC__SECTION_TRANSFER : HSC__SECTION_EXECUTION;
+  for (size_t i = 0; i < w->records.count; i++) {
+    record *r = &w->records.items[i];
+    if (r->op < 0 && !(w->is_gpu && r->activity == HSC_ACTIVITY_TRANSFER))
+      r->activity = HSC_ACTIVITY_IDLE;
+  }
+  return ok;
+}
+
+static bool read_device_line(walk *w, const hsc_xline *line, hsc_profile_lane *lane) {
+  if (hsc_view_equals_text(line->name, "XLA Ops"))
+    return add_device(w) && read_ops_line(w, line, lane);
+  bool steps = hsc_view_equals_text(line->name, "Steps");
+  if (!steps && !hsc_view_equals_text(line->name, "XLA Modules"))
+    return read_engine_line(w, line, lane);
+  lane->section = HSC__SECTION_PROCESS;
+  if (!add_device(w))
+    return false;
+  return steps ? read_steps_line(w, line, lane) : read_modules_line(w, line, lane);
+}
+
+// The lane, or where a thread called the runtime, copied and ran operators, a lane for each.
+static bool add_lanes(walk *w, hsc_profile_lane *lane, bool may_be_several) {
+  int64_t parts[HSC__SECTION_COUNT] = {0};
+  for (size_t i = 0; may_be_several && i < w->records.count; i++)
+    parts[section_of(&w->records.items[i])]++;
+  int several = (parts[HSC__SECTION_CONTROL] > 0) + (parts[HSC__SECTION_EXECUTION] > 0) +
+                (parts[HSC__SECTION_TRANSFER] > 0);
+  if (several < 2)
+    return fold_line(w, lane, true) && (!lane->events || HSC__ADD(&w->profile->lanes, *lane));
+  for (int section = 0; section < HSC__SECTION_COUNT; section++) {
+    if (!parts[section])
+      continue;
+    hsc_profile_lane part = *lane;
+    part.section = section;
+    part.events = parts[section];
+    part.bytes = section == HSC__SECTION_TRANSFER ? lane->bytes : 0;
+    if (!fold_line(w, &part, false) || !HSC__ADD(&w->profile->lanes, part))
+      return false;
+  }
+  return true;
+}
+
 static bool read_line(walk *w, const hsc_xline *line) {
   hsc_profile_lane lane = {
       .space = w->space, .plane = w->plane, .line = line, .section = HSC__SECTION_EXECUTION};
@@ -729,54 +829,12 @@ static bool read_line(walk *w, const hsc_xline *line) {
     return true;
   w->records.count = 0;
   w->sorted = true;
-  bool ok;
-  bool is_mixed = false;
   hsc_xspace_need(w->space, line->message);
-  if (w->is_device_plane && hsc_view_equals_text(line->name, "XLA Ops")) {
-    ok = add_device(w) && read_ops_line(w, line, &lane);
-  } else if (w->is_device_plane && hsc_view_equals_text(line->name, "Steps")) {
-    lane.section = HSC__SECTION_PROCESS;
-    ok = add_device(w) && read_steps_line(w, line, &lane);
-  } else if (w->is_device_plane && hsc_view_equals_text(line->name, "XLA Modules")) {
-    lane.section = HSC__SECTION_PROCESS;
-    ok = add_device(w) && read_modules_line(w, line, &lane);
-  } else {
-    ok = read_mixed_line(w, line, &lane);
-    is_mixed = !w->is_device_plane;
-    if (w->is_device_plane && lane.section == HSC__SECTION_CONTROL)
-      lane.section =
-          hsc__view_contains(line->name, "Async") || hsc__view_contains(line->name, "DMA")
-              ? HSC__SECTION_TRANSFER
-              : HSC__SECTION_EXECUTION;
-    // lines of a device that are no operators (engines, asynchronous copies) are lanes, not work of
-    // the host
-    if (w->is_device_plane)
-      for (size_t i = 0; i < w->records.count; i++)
-        if (w->records.items[i].op < 0 &&
-            !(w->is_gpu && w->records.items[i].activity == HSC_ACTIVITY_TRANSFER))
-          w->records.items[i].activity = HSC_ACTIVITY_IDLE;
-  }
+  bool ok = w->is_device_plane ? read_device_line(w, line, &lane) : read_mixed_line(w, line, &lane);
   lane.name = hsc_arena_strndup(w->profile->arena, name.data ? name.data : "", name.size);
   hsc_view shown = hsc_xplane_shown_name(w->plane);
   lane.device = hsc_arena_strndup(w->profile->arena, shown.data ? shown.data : "", shown.size);
-  int64_t parts[HSC__SECTION_COUNT] = {0};
-  for (size_t i = 0; is_mixed && i < w->records.count; i++)
-    parts[section_of(&w->records.items[i])]++;
-  bool several = (parts[HSC__SECTION_CONTROL] > 0) + (parts[HSC__SECTION_EXECUTION] > 0) +
-                     (parts[HSC__SECTION_TRANSFER] > 0) >
-                 1;
-  if (ok && !several)
-    ok = fold_line(w, &lane, true) && (!lane.events || HSC__ADD(&w->profile->lanes, lane));
-  // a thread that called the runtime, copied and ran operators: a lane for each
-  for (int section = 0; ok && several && section < HSC__SECTION_COUNT; section++) {
-    if (!parts[section])
-      continue;
-    hsc_profile_lane part = lane;
-    part.section = section;
-    part.events = parts[section];
-    part.bytes = section == HSC__SECTION_TRANSFER ? lane.bytes : 0;
-    ok = fold_line(w, &part, false) && HSC__ADD(&w->profile->lanes, part);
-  }
+  ok = ok && add_lanes(w, &lane, !w->is_device_plane);
   hsc_xspace_done_with(w->space, line->message);
   return ok;
 }

@@ -708,6 +708,109 @@ static void put(target to, size_t row, double number, hsc_view text) {
     to.texts[row] = text;
 }
 
+// The values of one page: of `count` rows those that are present (NULL = all).
+typedef struct page_values {
+  const parquet_column *column;
+  const page *page;
+  hsc_view body;
+  const uint32_t *present;
+  size_t count;
+  size_t row;  // of the first
+  target to;
+} page_values;
+
+static bool is_present(const page_values *v, size_t i) {
+  return !v->present || v->present[i];
+}
+
+// Codes of a dictionary, or the bits of booleans: in runs, after a byte with their width, or after
+// the length of them all.
+static hsc_status *read_codes(
+    hsc_parquet_file *file, const page_values *v, bool bits, uint32_t *codes, size_t count) {
+  size_t skipped = bits ? 4 : 1;
+  int width = 1;
+  if (count && v->body.size < skipped)
+    return damaged(file, file->bytes.data, "a page without its codes");
+  if (!bits)
+    width = count ? (uint8_t)v->body.data[0] : 0;
+  if (count &&
+      (width > 32 || !read_hybrid((hsc_view){v->body.data + skipped, v->body.size - skipped}, width,
+                                  codes, count)))
+    return damaged(file, file->bytes.data, "codes of a page");
+  return NULL;
+}
+
+static hsc_status *put_codes(hsc_parquet_file *file,
+                             const page_values *v,
+                             const dictionary *d,
+                             bool bits,
+                             const uint32_t *codes) {
+  hsc_view none = {NULL, 0};
+  size_t next = 0;
+  for (size_t i = 0; i < v->count; i++) {
+    if (!is_present(v, i)) {
+      put(v->to, v->row + i, NAN, none);
+      continue;
+    }
+    uint32_t code = codes[next++];
+    if (bits)
+      put(v->to, v->row + i, code, none);
+    else if (code >= d->count)
+      return damaged(file, file->bytes.data, "a code beyond the dictionary");
+    else
+      put(v->to, v->row + i, d->numbers ? d->numbers[code] : 0, d->texts ? d->texts[code] : none);
+  }
+  return NULL;
+}
+
+static hsc_status *read_coded(hsc_parquet_file *file,
+                              const page_values *v,
+                              const dictionary *d,
+                              bool bits) {
+  size_t count = 0;
+  for (size_t i = 0; i < v->count; i++)
+    count += is_present(v, i);
+  uint32_t *codes = hsc_alloc((count + 1) * sizeof *codes);
+  if (!codes)
+    return hsc_status_out_of_memory();
+  hsc_status *status = read_codes(file, v, bits, codes, count);
+  if (!status)
+    status = put_codes(file, v, d, bits, codes);
+  hsc_free(codes);
+  return status;
+}
+
+static hsc_status *read_plain(hsc_parquet_file *file, const page_values *v) {
+  hsc_view body = v->body;
+  const char *bytes = v->to.texts ? hsc_arena_copy(file->texts, body.data, body.size) : body.data;
+  if (body.size && !bytes)
+    return hsc_status_out_of_memory();
+  plain in = {(const uint8_t *)bytes, (const uint8_t *)bytes + body.size, v->column->type, 0};
+  for (size_t i = 0; i < v->count; i++) {
+    double number = NAN;
+    hsc_view text = {NULL, 0};
+    if (is_present(v, i) && !next_plain(&in, &number, &text))
+      return damaged(file, file->bytes.data, "a page that ends too early");
+    put(v->to, v->row + i, number, text);
+  }
+  return NULL;
+}
+
+static hsc_status *refuse_encoding(const page_values *v) {
+  static const char *const names[] = {[4] = "bit-packed",
+                                      [5] = "delta binary packed",
+                                      [6] = "delta length byte array",
+                                      [7] = "delta byte array",
+                                      [9] = "byte stream split"};
+  int encoding = (int)v->page->encoding;
+  const char *name = NULL;
+  if (encoding > 3 && (size_t)encoding < HSC_COUNT_OF(names))
+    name = names[encoding] ? names[encoding] : "";
+  return HSC_ERR(UNIMPLEMENTED,
+                 "column '%s' is encoded as %s, which is not read here; plain and dictionary are",
+                 v->column->name, name ? name : "something unknown");
+}
+
 // Values of a data page, `body` after the levels. present[i] says which of the page's rows have
 // one.
 static hsc_status *read_values(hsc_parquet_file *file,
@@ -718,77 +821,17 @@ static hsc_status *read_values(hsc_parquet_file *file,
                                const dictionary *d,
                                size_t row,
                                target to) {
-  size_t count = (size_t)p->values;
-  size_t values = 0;
-  for (size_t i = 0; i < count; i++)
-    values += present ? present[i] != 0 : 1;
-  hsc_view none = {NULL, 0};
-  hsc_status *status = NULL;
-  uint32_t *codes = NULL;
-  bool coded = p->encoding == ENCODING_PLAIN_DICTIONARY || p->encoding == ENCODING_RLE_DICTIONARY;
+  page_values v = {.column = c,
+                   .page = p,
+                   .body = body,
+                   .present = present,
+                   .count = (size_t)p->values,
+                   .row = row,
+                   .to = to};
   bool bits = p->encoding == ENCODING_RLE && c->type == TYPE_BOOLEAN;
-  if (coded || bits) {
-    codes = hsc_alloc((values + 1) * sizeof *codes);
-    if (!codes)
-      return hsc_status_out_of_memory();
-    size_t skipped = bits ? 4 : 1;  // the length, or the width
-    if (values && body.size < skipped)
-      status = damaged(file, file->bytes.data, "a page without its codes");
-    int width;
-    if (bits)
-      width = 1;
-    else if (values)
-      width = (uint8_t)body.data[0];
-    else
-      width = 0;
-    if (!status && values &&
-        (width > 32 ||
-         !read_hybrid((hsc_view){body.data + skipped, body.size - skipped}, width, codes, values)))
-      status = damaged(file, file->bytes.data, "codes of a page");
-    for (size_t i = 0, v = 0; i < count && !status; i++) {
-      bool here = !present || present[i];
-      if (!here)
-        put(to, row + i, NAN, none);
-      else if (bits)
-        put(to, row + i, codes[v++], none);
-      else if (codes[v] >= d->count)
-        status = damaged(file, file->bytes.data, "a code beyond the dictionary");
-      else {
-        put(to, row + i, d->numbers ? d->numbers[codes[v]] : 0,
-            d->texts ? d->texts[codes[v]] : none);
-        v++;
-      }
-    }
-  } else if (p->encoding == ENCODING_PLAIN) {
-    const char *bytes = to.texts ? hsc_arena_copy(file->texts, body.data, body.size) : body.data;
-    if (body.size && !bytes)
-      return hsc_status_out_of_memory();
-    plain in = {(const uint8_t *)bytes, (const uint8_t *)bytes + body.size, c->type, 0};
-    for (size_t i = 0; i < count && !status; i++) {
-      double number = NAN;
-      hsc_view text = none;
-      if ((!present || present[i]) && !next_plain(&in, &number, &text))
-        status = damaged(file, file->bytes.data, "a page that ends too early");
-      put(to, row + i, number, text);
-    }
-  } else {
-    static const char *const names[] = {"",
-                                        "",
-                                        "",
-                                        "",
-                                        "bit-packed",
-                                        "delta binary packed",
-                                        "delta length byte array",
-                                        "delta byte array",
-                                        "",
-                                        "byte stream split"};
-    status = HSC_ERR(
-        UNIMPLEMENTED,
-        "column '%s' is encoded as %s, which is not read here; plain and dictionary are", c->name,
-        p->encoding > 3 && p->encoding < 10 ? names[p->encoding] : "something unknown");
-  }
-  hsc_free(codes);
-  return status;
+  if (bits || p->encoding == ENCODING_PLAIN_DICTIONARY || p->encoding == ENCODING_RLE_DICTIONARY)
+    return read_coded(file, &v, d, bits);
+  return p->encoding == ENCODING_PLAIN ? read_plain(file, &v) : refuse_encoding(&v);
 }
 
 static hsc_status *read_data_page(hsc_parquet_file *file,
@@ -872,10 +915,10 @@ static hsc_status *read_chunk_pages(
 }
 
 static hsc_status *check_kind(const hsc_parquet_file *file, size_t c, hsc_parquet_kind wanted) {
-  return hsc_parquet_column_kind(file, c) == wanted
-             ? NULL
-             : HSC_ERR(INVALID_ARGUMENT, "column '%s' does not hold %s", file->columns[c].name,
-                       wanted == HSC_PARQUET_KIND_TEXT ? "texts" : "numbers");
+  if (hsc_parquet_column_kind(file, c) == wanted)
+    return NULL;
+  return HSC_ERR(INVALID_ARGUMENT, "column '%s' does not hold %s", file->columns[c].name,
+                 wanted == HSC_PARQUET_KIND_TEXT ? "texts" : "numbers");
 }
 
 static hsc_status *read_group(

@@ -2,6 +2,7 @@
 // windows.h). Windows are walked in ascending order of their positions, and sources in ascending
 // order of theirs, as the reference evaluator does, so results are the same bit for bit, except
 // that a fold which runs from the end (a reversed cumulative sum) adds in the opposite order.
+#include "base/core/ints.h"
 #include "cpu/emit/emit.h"
 #include "cpu/kernels/conv/conv_kernels.h"
 #include "cpu/thunks/lanes.h"
@@ -117,51 +118,70 @@ static hsc_status *is_kernel(const hsc_cpu_compiler *compiler,
   return hsc_kernel_plan_try(instr, &compiler->device->isa, &plan, in_place, out_is_kernel);
 }
 
+// Windows of arrays of one real type, whose reducer and comparator work on that type.
+static bool is_windows(const hsc_instr *instr) {
+  bool scatter = instr->op == HSC_OP_SELECT_AND_SCATTER;
+  if ((!scatter && instr->op != HSC_OP_REDUCE_WINDOW) ||
+      instr->operand_count != (scatter ? 3 : 2) || !hsc_shape_is_array(&instr->shape))
+    return false;
+  hsc_type type = instr->operands[0]->shape.type;
+  if (instr->shape.type != type || instr->operands[1]->shape.type != type ||
+      hsc_type_is_complex(type))
+    return false;
+  const hsc_computation *reducer = instr->called[scatter ? 1 : 0];
+  if (!same_type(reducer, 0, type) || !same_type(reducer, 1, type) ||
+      reducer->root->shape.type != type)
+    return false;
+  return !scatter ||
+         (same_type(instr->called[0], 0, type) && same_type(instr->called[0], 1, type) &&
+          instr->operands[2]->shape.type == type);
+}
+
+// A scatter remembers all positions of a window; HLO has no base dilation there.
+static bool can_scatter(const hsc_window *window) {
+  int64_t positions = 1;
+  for (int i = 0; i < window->rank && positions <= HSC_WINDOWS_MAX_POSITIONS; i++) {
+    if (window->dims[i].base_dilation != 1)
+      return false;
+    positions *= window->dims[i].size;
+  }
+  return positions <= HSC_WINDOWS_MAX_POSITIONS;
+}
+
+// Few free positions: the run is shared out too, in pieces that keep whole cache lines.
+static int64_t run_chunk_of(const hsc_windows *w, int threads) {
+  if (!w->direct)
+    return 1;
+  if (threads <= 1 || w->work <= 50000 || w->free_positions >= 2 * threads || w->run <= 64)
+    return w->run;
+  int64_t pieces = 4 * threads / hsc_max(w->free_positions, 1);
+  return hsc_round_up(hsc_divide_up(w->run, pieces), 16);
+}
+
 hsc_status *hsc__cpu_choose_windows(hsc_cpu_compiler *compiler,
                                     hsc_cpu_step *step,
                                     hsc_cpu_choice *choice,
                                     bool *out_chosen) {
   const hsc_instr *instr = step->instr;
-  *out_chosen = false;
   bool scatter = instr->op == HSC_OP_SELECT_AND_SCATTER;
-  if ((!scatter && instr->op != HSC_OP_REDUCE_WINDOW) ||
-      instr->operand_count != (scatter ? 3 : 2) || !hsc_shape_is_array(&instr->shape))
-    return NULL;
   bool generated = false;
+  *out_chosen = false;
+  if (!is_windows(instr))
+    return NULL;
   HSC_TRY(is_kernel(compiler, instr, &generated));
   if (generated)
     return NULL;
   hsc_type type = instr->operands[0]->shape.type;
-  if (instr->shape.type != type || instr->operands[1]->shape.type != type ||
-      hsc_type_is_complex(type))
-    return NULL;
-  const hsc_computation *reducer = instr->called[scatter ? 1 : 0];
-  if (!same_type(reducer, 0, type) || !same_type(reducer, 1, type) ||
-      reducer->root->shape.type != type)
-    return NULL;
-  if (scatter && (!same_type(instr->called[0], 0, type) || !same_type(instr->called[0], 1, type) ||
-                  instr->operands[2]->shape.type != type))
-    return NULL;
   hsc_windows *w = HSC_NEW(compiler->arena, hsc_windows);
   HSC_TRY(hsc_arena_status(compiler->arena));
   *w = (hsc_windows){
       .is_scatter = scatter, .element_bytes = (int32_t)hsc_type_bytes(type), .select_kernel = -1};
-  if (!plan_windows(&instr->attr.window.window, &instr->operands[0]->shape,
-                    scatter ? &instr->operands[1]->shape : &instr->shape, w))
+  const hsc_window *window = &instr->attr.window.window;
+  const hsc_instr *covered = scatter ? instr->operands[1] : instr;
+  if (!plan_windows(window, &instr->operands[0]->shape, &covered->shape, w) ||
+      (scatter && !can_scatter(window)))
     return NULL;
-  if (scatter) {
-    int64_t positions = 1;
-    for (int i = 0; i < instr->attr.window.window.rank && positions <= HSC_WINDOWS_MAX_POSITIONS;
-         i++) {
-      const hsc_window_dim *d = &instr->attr.window.window.dims[i];
-      if (d->base_dilation != 1)
-        return NULL;  // HLO has none here
-      positions *= d->size;
-    }
-    if (positions > HSC_WINDOWS_MAX_POSITIONS)
-      return NULL;
-  }
-  HSC_TRY(hsc__cpu_add_lanes(compiler, reducer, &w->kernel));
+  HSC_TRY(hsc__cpu_add_lanes(compiler, instr->called[scatter ? 1 : 0], &w->kernel));
   if (w->kernel < 0)
     return NULL;
   if (scatter) {
@@ -169,14 +189,7 @@ hsc_status *hsc__cpu_choose_windows(hsc_cpu_compiler *compiler,
     if (w->select_kernel < 0)
       return NULL;
   }
-  int threads = hsc_cpu_pool_thread_count(compiler->device->pool);
-  w->run_chunk = w->direct ? w->run : 1;
-  // Few free positions: the run is shared out too, in pieces that keep whole cache lines.
-  if (w->direct && threads > 1 && w->work > 50000 && w->free_positions < 2 * threads &&
-      w->run > 64) {
-    int64_t pieces = 4 * threads / (w->free_positions > 0 ? w->free_positions : 1);
-    w->run_chunk = ((w->run + pieces - 1) / pieces + 15) / 16 * 16;
-  }
+  w->run_chunk = run_chunk_of(w, hsc_cpu_pool_thread_count(compiler->device->pool));
   choice->payload = w;
   choice->payload_bytes = sizeof *w;
   // Offsets of window positions; kept values, values, their positions, the comparator's answers.
@@ -235,16 +248,12 @@ static int64_t outer_offset(const hsc_windows *w, const int64_t *o, const int64_
   return offset;
 }
 
-static int64_t smaller(int64_t a, int64_t b) {
-  return a < b ? a : b;
-}
-
 static void fold_lanes(const windows_run *r, char *accumulator, const char *values, int64_t count) {
   int bytes = r->w->element_bytes;
   for (int64_t at = 0; at < count; at += HSC_LANES) {
     void *buffers[3] = {accumulator + at * bytes, (char *)(uintptr_t)values + at * bytes,
                         accumulator + at * bytes};
-    r->combine(buffers, 0, smaller(HSC_LANES, count - at));
+    r->combine(buffers, 0, hsc_min(HSC_LANES, count - at));
   }
 }
 
@@ -338,7 +347,7 @@ static void reduce_position(
     }
     for (int64_t kl = 0; kl < w->last.size; kl++)
       for (int64_t begin = 0; begin < w->last.out_size; begin += per_gather) {
-        EACH_STRETCH(&w->last, kl, begin, smaller(begin + per_gather, w->last.out_size), lo, hi, {
+        EACH_STRETCH(&w->last, kl, begin, hsc_min(begin + per_gather, w->last.out_size), lo, hi, {
           gather(w, in, kl, lo, hi, scratch);
           fold_lanes(r, to + lo * w->run * bytes, scratch, (hi - lo) * w->run);
         })
@@ -368,7 +377,7 @@ static void reduce_running(const windows_run *r, const int64_t *o, int64_t first
     for (int64_t at = 0; at < count; at += HSC_LANES) {
       void *buffers[3] = {r->out + (base + before * a->out_stride + at) * bytes,
                           (char *)(uintptr_t)in + at * bytes, to + at * bytes};
-      r->combine(buffers, 0, smaller(HSC_LANES, count - at));
+      r->combine(buffers, 0, hsc_min(HSC_LANES, count - at));
     }
   }
 }
@@ -426,10 +435,10 @@ static void reduce_rows(const windows_run *r, int64_t begin, int64_t end, char *
   char *carry = scratch;
   char *lanes = scratch + column_bytes;
   for (int64_t first = begin; first < end; first += ROW_LANES) {
-    int64_t rows = smaller(ROW_LANES, end - first);
+    int64_t rows = hsc_min(ROW_LANES, end - first);
     hsc_fill(carry, r->init, w->element_bytes, rows);
     for (int64_t done = 0; done < length; done += ROW_COLUMNS) {
-      int64_t columns = smaller(ROW_COLUMNS, length - done);
+      int64_t columns = hsc_min(ROW_COLUMNS, length - done);
       int64_t column = w->running_back ? length - done - columns : done;
       int64_t offset = first * row_bytes + column * w->element_bytes;
       turn((char *)(uintptr_t)r->in + offset, row_bytes, rows, columns, lanes, w->element_bytes,
@@ -621,7 +630,7 @@ static void scatter_free_position(
   int64_t most = w->direct ? HSC_LANES : HSC_LANES / w->run * w->run;
   do
     for (int64_t at = 0; at < lanes; at += most)
-      scatter_position(r, o, first + at, smaller(most, lanes - at), &k);
+      scatter_position(r, o, first + at, hsc_min(most, lanes - at), &k);
   while (next_index(w->axes, w->free_count, w->outer_count, false, o));
 }
 
@@ -633,9 +642,9 @@ static void do_task(void *context, int64_t task, int worker) {
   char *scratch = hsc__cpu_worker_scratch(r->frame, worker);
   int64_t piece = task % r->runs;
   int64_t begin = task / r->runs * r->per_task;
-  int64_t end = smaller(begin + r->per_task, w->free_positions);
+  int64_t end = hsc_min(begin + r->per_task, w->free_positions);
   int64_t first = w->direct ? piece * w->run_chunk : 0;
-  int64_t count = w->direct ? smaller(w->run_chunk, w->run - first) : 1;
+  int64_t count = w->direct ? hsc_min(w->run_chunk, w->run - first) : 1;
   if (!w->is_scatter && folds_rows(w)) {
     reduce_rows(r, begin, end, scratch);
     return;
@@ -667,7 +676,7 @@ hsc_status *hsc__cpu_run_windows(const hsc_cpu_frame *frame, const hsc_cpu_thunk
     return NULL;
   r.runs = w->direct ? (w->run + w->run_chunk - 1) / w->run_chunk : 1;
   int threads = hsc_cpu_pool_thread_count(frame->pool);
-  int64_t tasks = w->work < 50000 ? 1 : smaller(w->free_positions, 8 * (int64_t)threads);
+  int64_t tasks = w->work < 50000 ? 1 : hsc_min(w->free_positions, 8 * (int64_t)threads);
   r.per_task = (w->free_positions + tasks - 1) / tasks;
   if (!w->is_scatter && folds_rows(w))
     r.per_task = (r.per_task + ROW_LANES - 1) / ROW_LANES * ROW_LANES;

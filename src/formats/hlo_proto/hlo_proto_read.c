@@ -192,10 +192,12 @@ static hsc_status *read_metadata(reader *r, hsc_view bytes, const hsc_metadata *
         hsc_view value = f.number == 20 ? payload_of(r, f.bytes) : f.bytes;
         if (value.size == 0)
           break;
-        hsc_bytes_printf(extra, "%s%s=", between,
-                         f.number == 12   ? "deduplicated_name"
-                         : f.number == 16 ? "scheduling_name"
-                                          : "metadata_payload");
+        const char *key = "metadata_payload";
+        if (f.number == 12)
+          key = "deduplicated_name";
+        else if (f.number == 16)
+          key = "scheduling_name";
+        hsc_bytes_printf(extra, "%s%s=", between, key);
         hsc__append_quoted(extra, value);
         break;
       }
@@ -401,7 +403,7 @@ static hsc_status *read_op(hsc_view opcode, hsc_op *out_op) {
   if (hsc_op_parse(opcode, out_op))
     return NULL;
   return HSC_ERR(UNIMPLEMENTED, "HloInstructionProto: unknown operation '%.*s'",
-                 (int)(opcode.size < 60 ? opcode.size : 60), opcode.data);
+                 hsc_view_shown(opcode, 60), opcode.data);
 }
 
 static hsc_status *read_instruction(reader *r, hsc_computation *computation, hsc_view bytes) {
@@ -744,130 +746,147 @@ static hsc_status *read_payloads(reader *r, hsc_view bytes, size_t count) {
   return NULL;
 }
 
-static hsc_status *read_module(reader *r, hsc_view bytes) {
+// What the module's fields say that is needed after all of them were seen.
+typedef struct module_facts {
+  size_t computations, payloads;  // count
+  int64_t entry_id;
+  hsc_view entry_name, schedule;
+  hsc_bytes unknown;  // fields that we do not know, in hex
+} module_facts;
+
+static hsc_status *read_module_attributes(reader *r, hsc_view bytes) {
+  hsc_bytes_reset(&r->text);
+  hsc__proto_frontend_text(bytes, &r->text);
+  if (!r->text.size)
+    return NULL;
+  hsc_bytes_reset(&r->name);
+  hsc_bytes_printf(&r->name, "frontend_attributes=%s", hsc_bytes_text(&r->text));
+  return append_text(r->arena, &r->module->extra_attributes, hsc_bytes_view(&r->name));
+}
+
+static hsc_status *read_module_field(reader *r, const hsc_wire_field *f, module_facts *facts) {
   hsc_module *module = r->module;
-  size_t computations = 0;
-  size_t payloads = 0;
-  int64_t entry_id = 0;
-  hsc_view entry_name = {0};
-  hsc_view schedule = {0};
-  hsc_bytes hex = {0};
-  hsc_status *status = NULL;
-  hsc_wire in = hsc_wire_of(bytes);
-  for (hsc_wire_field f; hsc_wire_next(&in, &f);) {
-    switch (f.number) {
-      case HSC__MODULE_NAME:
-        module->name = hsc_arena_strndup(r->arena, f.bytes.data, f.bytes.size);
-        break;
-      case HSC__MODULE_ENTRY_NAME:
-        entry_name = f.bytes;
-        break;
-      case HSC__MODULE_ENTRY_ID:
-        entry_id = (int64_t)f.value;
-        break;
-      case HSC__MODULE_COMPUTATIONS:
-        computations++;
-        break;
-      case HSC__MODULE_PROGRAM_SHAPE:
-        HSC_GOTO(hsc__proto_read_program_shape(r->arena, f.bytes, &module->layout_text));
-        break;
-      case HSC__MODULE_SCHEDULE:
-        schedule = f.bytes;
-        break;
-      case HSC__MODULE_ALIASES:
-        HSC_GOTO(read_aliases(r, f.bytes, false, &module->aliases, &module->alias_count));
-        break;
-      case HSC__MODULE_DONORS:
-        HSC_GOTO(read_aliases(r, f.bytes, true, &module->donors, &module->donor_count));
-        break;
-      case HSC__MODULE_STACK_INDEX:
-        if (f.bytes.size)
-          HSC_GOTO(read_stack_index(r, f.bytes));
-        break;
-      case HSC__MODULE_FRONTEND_ATTRIBUTES:
-        hsc_bytes_reset(&r->text);
-        hsc__proto_frontend_text(f.bytes, &r->text);
-        if (r->text.size) {
-          hsc_bytes_reset(&r->name);
-          hsc_bytes_printf(&r->name, "frontend_attributes=%s", hsc_bytes_text(&r->text));
-          HSC_GOTO(append_text(r->arena, &module->extra_attributes, hsc_bytes_view(&r->name)));
-        }
-        break;
-      case HSC__MODULE_PAYLOADS:
-        payloads++;
-        break;
-      case HSC__MODULE_OTHER_ATTRIBUTES:
-        HSC_GOTO(append_text(r->arena, &module->extra_attributes, f.bytes));
-        break;
-      case HSC__MODULE_REPLICAS:
-      case HSC__MODULE_PARTITIONS:
-        if (f.value > 1 && f.value <= INT32_MAX)
-          *(f.number == HSC__MODULE_REPLICAS ? &module->replica_count : &module->num_partitions) =
-              (int32_t)f.value;
-        break;
-      case HSC__MODULE_ID:
-        break;  // a number of the process that wrote it
-      default:
-        HSC_GOTO(keep_unknown(&f, &hex));
-    }
+  switch (f->number) {
+    case HSC__MODULE_NAME:
+      module->name = hsc_arena_strndup(r->arena, f->bytes.data, f->bytes.size);
+      return NULL;
+    case HSC__MODULE_ENTRY_NAME:
+      facts->entry_name = f->bytes;
+      return NULL;
+    case HSC__MODULE_ENTRY_ID:
+      facts->entry_id = (int64_t)f->value;
+      return NULL;
+    case HSC__MODULE_COMPUTATIONS:
+      facts->computations++;
+      return NULL;
+    case HSC__MODULE_PROGRAM_SHAPE:
+      return hsc__proto_read_program_shape(r->arena, f->bytes, &module->layout_text);
+    case HSC__MODULE_SCHEDULE:
+      facts->schedule = f->bytes;
+      return NULL;
+    case HSC__MODULE_ALIASES:
+      return read_aliases(r, f->bytes, false, &module->aliases, &module->alias_count);
+    case HSC__MODULE_DONORS:
+      return read_aliases(r, f->bytes, true, &module->donors, &module->donor_count);
+    case HSC__MODULE_STACK_INDEX:
+      return f->bytes.size ? read_stack_index(r, f->bytes) : NULL;
+    case HSC__MODULE_FRONTEND_ATTRIBUTES:
+      return read_module_attributes(r, f->bytes);
+    case HSC__MODULE_PAYLOADS:
+      facts->payloads++;
+      return NULL;
+    case HSC__MODULE_OTHER_ATTRIBUTES:
+      return append_text(r->arena, &module->extra_attributes, f->bytes);
+    case HSC__MODULE_REPLICAS:
+      if (f->value > 1 && f->value <= INT32_MAX)
+        module->replica_count = (int32_t)f->value;
+      return NULL;
+    case HSC__MODULE_PARTITIONS:
+      if (f->value > 1 && f->value <= INT32_MAX)
+        module->num_partitions = (int32_t)f->value;
+      return NULL;
+    case HSC__MODULE_ID:
+      return NULL;  // a number of the process that wrote it
+    default:
+      return keep_unknown(f, &facts->unknown);
   }
-  HSC_GOTO(hsc_wire_status(&in, "HloModuleProto"));
-  HSC_GOTO(append_hex(r->arena, &module->extra_attributes, &hex));
-  if (computations == 0) {
-    status = HSC_ERR(DATA_LOSS, "HloModuleProto: has no computations");
-    goto done;
-  }
-  if (payloads)
-    HSC_GOTO(read_payloads(r, bytes, payloads));
-  HSC_GOTO(make_computations(r, bytes, computations));
-  in = hsc_wire_of(bytes);
+}
+
+static hsc_status *read_computations(reader *r, hsc_view bytes) {
   int at = 0;
+  hsc_wire in = hsc_wire_of(bytes);
   for (hsc_wire_field f; hsc_wire_next(&in, &f);) {
     if (f.number != HSC__MODULE_COMPUTATIONS)
       continue;
-    status = read_computation(r, module->computations[at], f.bytes);
-    if (status) {
-      status = hsc_status_note(status, "in the computation '%s'", module->computations[at]->name);
-      goto done;
-    }
+    HSC_TRY_NOTE(read_computation(r, r->module->computations[at], f.bytes),
+                 "in the computation '%s'", r->module->computations[at]->name);
     at++;
   }
-  bool ordered = true;  // callees before callers, as XLA writes them
+  return NULL;
+}
+
+// Ids of called computations become pointers. *out_ordered: callees come before callers, as XLA
+// writes them.
+static hsc_status *link_calls(reader *r, bool *out_ordered) {
+  *out_ordered = true;
   for (size_t i = 0; i < r->called_count; i++) {
     hsc_instr *instr = r->called[i].instr;
-    if (r->called[i].index >= instr->called_count)
+    int32_t index = (int32_t)r->called[i].index;
+    if (index >= instr->called_count)
       continue;  // dropped
     hsc_computation *to = *computation_slot(r, r->called[i].id);
-    ordered = ordered && to && to->index < instr->parent->index;
-    if (!to) {
-      status =
-          HSC_ERR(DATA_LOSS, "'%s' calls a computation with the id %" PRId64 ", which is unknown",
-                  instr->name, r->called[i].id);
-      goto done;
-    }
+    if (!to)
+      return HSC_ERR(DATA_LOSS,
+                     "'%s' calls a computation with the id %" PRId64 ", which is unknown",
+                     instr->name, r->called[i].id);
+    *out_ordered = *out_ordered && to->index < instr->parent->index;
     // XLA has the body of a while before its condition, the IR after it.
-    instr->called[instr->op == HSC_OP_WHILE ? instr->called_count - 1 - r->called[i].index
-                                            : r->called[i].index] = to;
+    instr->called[instr->op == HSC_OP_WHILE ? instr->called_count - 1 - index : index] = to;
   }
-  module->entry = *computation_slot(r, entry_id);
-  if (!module->entry || (entry_id == 0 && entry_name.size &&
-                         !hsc_view_equals_text(entry_name, module->entry->name))) {
+  return NULL;
+}
+
+// By its id, or by its name where there is no id or the two disagree.
+static hsc_status *find_entry(reader *r, const module_facts *facts) {
+  hsc_module *module = r->module;
+  module->entry = *computation_slot(r, facts->entry_id);
+  bool by_name = facts->entry_id == 0 && facts->entry_name.size &&
+                 !hsc_view_equals_text(facts->entry_name, module->entry ? module->entry->name : "");
+  if (!module->entry || by_name)
     for (int i = 0; i < module->computation_count; i++)
-      if (hsc_view_equals_text(entry_name, module->computations[i]->name))
+      if (hsc_view_equals_text(facts->entry_name, module->computations[i]->name))
         module->entry = module->computations[i];
-  }
-  if (!module->entry) {
-    status =
-        HSC_ERR(DATA_LOSS, "HloModuleProto: no computation has the entry's id %" PRId64, entry_id);
-    goto done;
-  }
-  if (schedule.data)
-    HSC_GOTO(read_schedule(r, bytes, schedule));
+  if (module->entry)
+    return NULL;
+  return HSC_ERR(DATA_LOSS, "HloModuleProto: no computation has the entry's id %" PRId64,
+                 facts->entry_id);
+}
+
+static hsc_status *read_module(reader *r, hsc_view bytes) {
+  hsc_module *module = r->module;
+  module_facts facts = {0};
+  bool ordered;
+  hsc_status *status = NULL;
+  hsc_wire in = hsc_wire_of(bytes);
+  for (hsc_wire_field f; hsc_wire_next(&in, &f);)
+    HSC_GOTO(read_module_field(r, &f, &facts));
+  HSC_GOTO(hsc_wire_status(&in, "HloModuleProto"));
+  HSC_GOTO(append_hex(r->arena, &module->extra_attributes, &facts.unknown));
+  if (facts.computations == 0)
+    HSC_GOTO(HSC_ERR(DATA_LOSS, "HloModuleProto: has no computations"));
+  if (facts.payloads)
+    HSC_GOTO(read_payloads(r, bytes, facts.payloads));
+  HSC_GOTO(make_computations(r, bytes, facts.computations));
+  HSC_GOTO(read_computations(r, bytes));
+  HSC_GOTO(link_calls(r, &ordered));
+  HSC_GOTO(find_entry(r, &facts));
+  if (facts.schedule.data)
+    HSC_GOTO(read_schedule(r, bytes, facts.schedule));
   if (!ordered)
     HSC_GOTO(hsc__module_order(module));
   status = hsc_arena_status(r->arena);
 done:
-  hsc_bytes_deinit(&hex);
+  hsc_bytes_deinit(&facts.unknown);
   return status;
 }
 

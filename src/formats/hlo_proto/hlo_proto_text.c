@@ -759,6 +759,58 @@ static bool origin_is_synthetic(hsc_view bytes) {
 
 // ---- by row -------------------------------------------------------------------------------------
 
+// PrecisionConfig; nothing where all are the default
+static hsc_status *precision_text(hsc_view bytes, hsc_bytes *text) {
+  enum { MOST_OPERANDS = 64 };
+  hsc_wire in = hsc_wire_of(bytes);
+  int64_t values[MOST_OPERANDS];
+  size_t count = 0;
+  bool plain = true;
+  for (hsc_wire_field f; hsc_wire_next(&in, &f);)
+    if (f.number == 1 && !hsc_wire_ints(&f, values, MOST_OPERANDS, &count))
+      return HSC_ERR(DATA_LOSS, "PrecisionConfig: malformed numbers");
+  if (count > MOST_OPERANDS)
+    count = MOST_OPERANDS;
+  for (size_t i = 0; i < count; i++)
+    plain &= values[i] == 0;
+  for (size_t i = 0; i < count && !plain; i++) {
+    const char *word = NULL;
+    if (values[i] >= 0 && values[i] < INT32_MAX)
+      word = hsc__word(HSC__WORDS_PRECISION, (int)values[i]);
+    if (!word)
+      return HSC_ERR(INVALID_ARGUMENT, "PrecisionConfig: precision %" PRId64, values[i]);
+    hsc_bytes_printf(text, "%s%s%s", i ? "," : "{", word, i + 1 == count ? "}" : "");
+  }
+  return hsc_wire_status(&in, "PrecisionConfig");
+}
+
+static void origin_text(hsc_view bytes, const hsc_shape *shape, hsc_bytes *text) {
+  if (bytes.size == 0)
+    return;
+  if (origin_is_synthetic(bytes)) {
+    hsc_bytes_append_text(text, "{[synthetic_call]}");
+    return;
+  }
+  int64_t index[HSC_MAX_TUPLE_DEPTH];
+  size_t before = text->size;
+  hsc_bytes_append_char(text, '{');
+  origin_tree(bytes, shape, index, 0, text);
+  hsc_bytes_append_char(text, '}');
+  bool says = text->size > before && memchr(text->data + before, '"', text->size - before);
+  // of no leaf: it would be written as nothing
+  if (!says && !text->failed)
+    text->data[text->size = before] = 0;
+}
+
+// One of the fixed words of a kind.
+static void word_text(hsc__proto_kind kind, int64_t value, hsc_bytes *text) {
+  const char *const *words = words_of(kind);
+  // the first word is the default, which XLA does not print
+  for (int64_t i = 0; words && value != 0 && words[i]; i++)
+    if (i == value)
+      hsc_bytes_append_text(text, words[i]);
+}
+
 static hsc_status *value_of(const hsc__proto_row *row,
                             const hsc_wire_field *field,
                             const hsc_instr *instr,
@@ -793,28 +845,8 @@ static hsc_status *value_of(const hsc__proto_row *row,
       if (value)
         hsc_bytes_append_text(text, "true");
       return NULL;
-    case HSC__PROTO_PRECISION: {
-      hsc_wire in = hsc_wire_of(field->bytes);
-      int64_t values[64];
-      size_t count = 0;
-      bool plain = true;
-      for (hsc_wire_field f; hsc_wire_next(&in, &f);)
-        if (f.number == 1 && !hsc_wire_ints(&f, values, 64, &count))
-          return HSC_ERR(DATA_LOSS, "PrecisionConfig: malformed numbers");
-      if (count > 64)
-        count = 64;
-      for (size_t i = 0; i < count; i++)
-        plain &= values[i] == 0;
-      for (size_t i = 0; i < count && !plain; i++) {
-        const char *word = NULL;
-        if (values[i] >= 0 && values[i] < INT32_MAX)
-          word = hsc__word(HSC__WORDS_PRECISION, (int)values[i]);
-        if (!word)
-          return HSC_ERR(INVALID_ARGUMENT, "PrecisionConfig: precision %" PRId64, values[i]);
-        hsc_bytes_printf(text, "%s%s%s", i ? "," : "{", word, i + 1 == count ? "}" : "");
-      }
-      return hsc_wire_status(&in, "PrecisionConfig");
-    }
+    case HSC__PROTO_PRECISION:
+      return precision_text(field->bytes, text);
     case HSC__PROTO_SHAPE: {
       hsc_shape shape;
       HSC_TRY(hsc__proto_read_shape(arena, NULL, field->bytes, &shape));
@@ -839,34 +871,13 @@ static hsc_status *value_of(const hsc__proto_row *row,
       return statistics_text(field->bytes, text);
     case HSC__PROTO_REPLICATION:
       return replication_text(field->bytes, text);
-    case HSC__PROTO_ORIGIN: {
-      if (field->bytes.size == 0)
-        return NULL;
-      if (origin_is_synthetic(field->bytes)) {
-        hsc_bytes_append_text(text, "{[synthetic_call]}");
-        return NULL;
-      }
-      int64_t index[HSC_MAX_TUPLE_DEPTH];
-      size_t before = text->size;
-      hsc_bytes_append_char(text, '{');
-      origin_tree(field->bytes, &instr->shape, index, 0, text);
-      hsc_bytes_append_char(text, '}');
-      bool says = text->size > before && memchr(text->data + before, '"', text->size - before);
-      // of no leaf: it would be written as nothing
-      if (!says && !text->failed)
-        text->data[text->size = before] = 0;
+    case HSC__PROTO_ORIGIN:
+      origin_text(field->bytes, &instr->shape, text);
       return NULL;
-    }
     default:
       break;
   }
-  const char *const *words = words_of(kind);
-  // the first word is the default, which XLA does not print
-  if (!words || value == 0)
-    return NULL;
-  for (int64_t i = 0; words[i]; i++)
-    if (i == value)
-      hsc_bytes_append_text(text, words[i]);
+  word_text(kind, value, text);
   return NULL;
 }
 

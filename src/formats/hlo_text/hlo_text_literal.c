@@ -11,6 +11,60 @@ static bool is_digit(char c) {
   return c >= '0' && c <= '9';
 }
 
+// Bits of the mantissa of types whose NaNs have a payload; 0 = none has.
+static int payload_bits(hsc_type type) {
+  switch (type) {
+    case HSC_TYPE_F64:
+      return 52;
+    case HSC_TYPE_F32:
+      return 23;
+    case HSC_TYPE_F16:
+      return 10;
+    case HSC_TYPE_BF16:
+      return 7;
+    case HSC_TYPE_F8E3M4:
+      return 4;
+    case HSC_TYPE_F8E4M3:
+    case HSC_TYPE_F8E4M3FN:
+      return 3;
+    case HSC_TYPE_F8E5M2:
+      return 2;
+    default:
+      return 0;
+  }
+}
+
+// "(0x7fc001)" at `c`: the mantissa field of a NaN. Returns what follows; NULL = an error, said.
+static const char *parse_payload(hsc__hlo_parser *p,
+                                 const char *c,
+                                 hsc_type type,
+                                 uint64_t *in_out_bits) {
+  uint64_t payload = 0;
+  int digits = 0;
+  const char *d = c + 1;
+  if (d[0] == '0' && (d[1] == 'x' || d[1] == 'X'))
+    for (d += 2; digits < 16 && hsc__hex_value(*d) >= 0; d++, digits++)
+      payload = payload * 16 + (uint64_t)hsc__hex_value(*d);
+  if (digits == 0 || *d != ')') {
+    hsc__hlo_error(p, p->p, "expected a payload like nan(0x7fc001)");
+    return NULL;
+  }
+  // What does not fit in the mantissa is an error, and so is zero (that would be an infinity).
+  int width = payload_bits(type);
+  if (width == 0 || payload >> width || payload == 0) {
+    hsc__hlo_error(p, p->p, "the NaN payload 0x%llx does not fit the type %s",
+                   (unsigned long long)payload, hsc_type_text(type));
+    return NULL;
+  }
+  *in_out_bits = (*in_out_bits & ~((UINT64_C(1) << width) - 1)) | payload;
+  if (!isnan(hsc_float_decode(type, *in_out_bits))) {
+    hsc__hlo_error(p, p->p, "the payload 0x%llx is no NaN of the type %s",
+                   (unsigned long long)payload, hsc_type_text(type));
+    return NULL;
+  }
+  return d + 1;
+}
+
 // nan, -nan, nan(0x7f), inf: the storage bits, or false when it is a plain number.
 static bool parse_special(hsc__hlo_parser *p, hsc_type type, uint64_t *out_bits, bool *out_found) {
   const char *c = p->p;
@@ -28,62 +82,14 @@ static bool parse_special(hsc__hlo_parser *p, hsc_type type, uint64_t *out_bits,
     return true;
   *out_found = true;
   uint64_t bits = hsc_float_encode(type, (double)NAN);
-  int width = hsc_type_bits(type);
-  uint64_t sign = UINT64_C(1) << (width - 1);
-  bool has_sign = type == HSC_TYPE_F16 || type == HSC_TYPE_BF16 || type == HSC_TYPE_F32 ||
-                  type == HSC_TYPE_F64 || type == HSC_TYPE_F8E5M2 || type == HSC_TYPE_F8E4M3FN ||
-                  type == HSC_TYPE_F8E4M3 || type == HSC_TYPE_F8E3M4;
-  if (has_sign)
+  uint64_t sign = UINT64_C(1) << (hsc_type_bits(type) - 1);
+  if (payload_bits(type) > 0)  // the others' only NaN has no sign of its own
     bits = negative ? bits | sign : bits & ~sign;
   c += 3;
-  if (*c == '(') {
-    uint64_t payload = 0;
-    int digits = 0;
-    const char *d = c + 1;
-    if (d[0] == '0' && (d[1] == 'x' || d[1] == 'X')) {
-      for (d += 2; digits < 16; d++, digits++) {
-        if (is_digit(*d))
-          payload = payload * 16 + (uint64_t)(*d - '0');
-        else if (*d >= 'a' && *d <= 'f')
-          payload = payload * 16 + (uint64_t)(*d - 'a' + 10);
-        else if (*d >= 'A' && *d <= 'F')
-          payload = payload * 16 + (uint64_t)(*d - 'A' + 10);
-        else
-          break;
-      }
-    }
-    if (digits == 0 || *d != ')')
-      return hsc__hlo_error(p, p->p, "expected a payload like nan(0x7fc001)");
-    // The payload is the mantissa field; what does not fit in it is an error, and so is zero (that
-    // would be an infinity).
-    int mantissa_bits;
-    if (type == HSC_TYPE_F64)
-      mantissa_bits = 52;
-    else if (type == HSC_TYPE_F32)
-      mantissa_bits = 23;
-    else if (type == HSC_TYPE_BF16)
-      mantissa_bits = 7;
-    else if (type == HSC_TYPE_F16)
-      mantissa_bits = 10;
-    else if (type == HSC_TYPE_F8E5M2)
-      mantissa_bits = 2;
-    else if (type == HSC_TYPE_F8E4M3)
-      mantissa_bits = 3;
-    else if (type == HSC_TYPE_F8E3M4)
-      mantissa_bits = 4;
-    else if (type == HSC_TYPE_F8E4M3FN)
-      mantissa_bits = 3;
-    else
-      mantissa_bits = 0;
-    if (mantissa_bits == 0 || payload >> mantissa_bits || payload == 0)
-      return hsc__hlo_error(p, p->p, "the NaN payload 0x%llx does not fit the type %s",
-                            (unsigned long long)payload, hsc_type_text(type));
-    bits = (bits & ~((UINT64_C(1) << mantissa_bits) - 1)) | payload;
-    if (!isnan(hsc_float_decode(type, bits)))
-      return hsc__hlo_error(p, p->p, "the payload 0x%llx is no NaN of the type %s",
-                            (unsigned long long)payload, hsc_type_text(type));
-    c = d + 1;
-  }
+  if (*c == '(')
+    c = parse_payload(p, c, type, &bits);
+  if (!c)
+    return false;
   *out_bits = bits;
   p->p = c;
   return true;
@@ -181,7 +187,12 @@ static bool parse_integer(hsc__hlo_parser *p, hsc_type type, void *data, int64_t
   else
     max = (UINT64_C(1) << bits) - 1;
   // As in XLA, -1 is the largest of the unsigned types of a byte and more.
-  if (value > (negative ? (is_signed ? max + 1 : bits < 8 ? 0 : max) : max))
+  uint64_t most = max;
+  if (negative && is_signed)
+    most = max + 1;
+  else if (negative && bits < 8)
+    most = 0;
+  if (value > most)
     return hsc__hlo_error(p, start, "%s%llu does not fit in %s", negative ? "-" : "",
                           (unsigned long long)value, hsc_type_text(type));
   if (negative)

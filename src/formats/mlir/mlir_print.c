@@ -302,81 +302,100 @@ static void put_element_attr(hsc__mlir_printer *p, const hsc__mlir_op *op, hsc_v
     hsc__mlir_print_attr(p->out, attr);
 }
 
+static void put_exponent(hsc__mlir_printer *p, const hsc__mlir_op *op) {
+  hsc_bytes_printf(p->out, " e%" PRId64 "m%" PRId64, take_int(p, op, "exponent_bits"),
+                   take_int(p, op, "mantissa_bits"));
+}
+
+// "?x" is there when its attribute is; what belongs to it is passed over else.
+static void put_optional(hsc__mlir_printer *p,
+                         const hsc__mlir_op *op,
+                         hsc_view e,
+                         const char **form) {
+  const char *ahead = *form;
+  char name[48] = "";
+  for (hsc_view next = next_element(&ahead);
+       next.size && !hsc_view_equals_text(next, "A") && next.data[0] != '?';
+       next = next_element(&ahead)) {
+    if (!name[0] && memchr(next.data, ':', next.size))
+      name_of_element(next, name, sizeof name);
+    if (!name[0] || hsc__mlir_attr_get(op, name))
+      continue;
+    if (!hsc_view_equals_text(next, ")"))
+      *form = ahead;
+  }
+  if (hsc__mlir_attr_get(op, name))
+    hsc_bytes_append(p->out, e.data + 1, 1);
+}
+
+// Elements that say for themselves what is before them; false: `e` is none.
+static bool put_special(hsc__mlir_printer *p,
+                        const hsc__mlir_op *op,
+                        hsc_view e,
+                        const char **form) {
+  static const struct {
+    const char *name;
+    void (*put)(hsc__mlir_printer *p, const hsc__mlir_op *op);
+  } specials[] = {{"ranges", put_ranges},
+                  {"dot_dims", put_dot_dims},
+                  {"precision", put_precision},
+                  {"conv", put_conv},
+                  {"exponent", put_exponent}};
+  for (size_t i = 0; i < HSC_COUNT_OF(specials); i++)
+    if (hsc_view_equals_text(e, specials[i].name)) {
+      specials[i].put(p, op);
+      return true;
+    }
+  if (e.data[0] == ':' && e.size > 1)
+    put_types(p, op, e);
+  else if (hsc_view_equals_text(e, "A"))
+    hsc__mlir_print_rest(p, op, true);
+  else if (e.data[0] == '?')
+    put_optional(p, op, e, form);
+  else
+    return false;
+  return true;
+}
+
+static bool is_operand_list(hsc_view e) {
+  return hsc_view_equals_text(e, "o*") || hsc_view_equals_text(e, "o*,");
+}
+
+// One element of the form; *operand: the next one.
+static void put_element(hsc__mlir_printer *p, const hsc__mlir_op *op, hsc_view e, int *operand) {
+  if (hsc_view_equals_text(e, "o")) {
+    if (*operand < op->operand_count)
+      put_name(p, op->operands[(*operand)++]);
+  } else if (is_operand_list(e)) {
+    put_operands(p, op, *operand);
+    *operand = op->operand_count;
+    if (e.size == 3)
+      PUT(p, ",");
+  } else if (hsc_view_equals_text(e, "@")) {
+    hsc__mlir_print_symbol(p->out, take(p, op, "call_target_name")->text);
+  } else if (hsc_view_equals_text(e, "@callee")) {
+    hsc__mlir_print_symbol(p->out, take(p, op, "callee")->text);
+  } else if (memchr(e.data, ':', e.size)) {
+    put_element_attr(p, op, e);
+  } else {
+    hsc_bytes_append(p->out, e.data, e.size);
+  }
+}
+
 static void run_form(hsc__mlir_printer *p, const hsc__mlir_op *op, const char *form) {
   int operand = 0;
   bool glue = false;  // no space before what comes next
   for (hsc_view e = next_element(&form); e.size; e = next_element(&form)) {
     char c = e.data[0];
-    if (c == ':' && e.size > 1) {
-      put_types(p, op, e);
+    if (put_special(p, op, e, &form))
       continue;
-    }
-    if (hsc_view_equals_text(e, "A")) {
-      hsc__mlir_print_rest(p, op, true);
+    if (is_operand_list(e) && operand == op->operand_count)
       continue;
-    }
-    if (c == '?') {  // is when its attribute does
-      const char *ahead = form;
-      char name[48] = "";
-      for (hsc_view next = next_element(&ahead);
-           next.size && !hsc_view_equals_text(next, "A") && next.data[0] != '?';
-           next = next_element(&ahead)) {
-        if (!name[0] && memchr(next.data, ':', next.size))
-          name_of_element(next, name, sizeof name);
-        if (!name[0] || hsc__mlir_attr_get(op, name))
-          continue;
-        if (!hsc_view_equals_text(next, ")"))
-          form = ahead;
-      }
-      if (hsc__mlir_attr_get(op, name))
-        hsc_bytes_append(p->out, e.data + 1, 1);
-      continue;
-    }
-    if (hsc_view_equals_text(e, "ranges")) {
-      put_ranges(p, op);
-      continue;
-    }
-    if (hsc_view_equals_text(e, "dot_dims")) {
-      put_dot_dims(p, op);
-      continue;
-    }
-    if (hsc_view_equals_text(e, "precision")) {
-      put_precision(p, op);
-      continue;
-    }
-    if (hsc_view_equals_text(e, "conv")) {
-      put_conv(p, op);
-      continue;
-    }
-    if (hsc_view_equals_text(e, "exponent")) {
-      hsc_bytes_printf(p->out, " e%" PRId64 "m%" PRId64, take_int(p, op, "exponent_bits"),
-                       take_int(p, op, "mantissa_bits"));
-      continue;
-    }
     bool punctuation = e.size == 1 && strchr(",()[]", c);
-    bool list = hsc_view_equals_text(e, "o*") || hsc_view_equals_text(e, "o*,");
-    if (list && operand == op->operand_count)
-      continue;
     if (!punctuation && !glue)
       PUT(p, " ");
     glue = e.size == 1 && (c == '(' || c == '[');
-    if (hsc_view_equals_text(e, "o")) {
-      if (operand < op->operand_count)
-        put_name(p, op->operands[operand++]);
-    } else if (list) {
-      put_operands(p, op, operand);
-      operand = op->operand_count;
-      if (e.size == 3)
-        PUT(p, ",");
-    } else if (hsc_view_equals_text(e, "@")) {
-      hsc__mlir_print_symbol(p->out, take(p, op, "call_target_name")->text);
-    } else if (hsc_view_equals_text(e, "@callee")) {
-      hsc__mlir_print_symbol(p->out, take(p, op, "callee")->text);
-    } else if (memchr(e.data, ':', e.size)) {
-      put_element_attr(p, op, e);
-    } else {
-      hsc_bytes_append(p->out, e.data, e.size);
-    }
+    put_element(p, op, e, &operand);
   }
 }
 

@@ -62,56 +62,101 @@ static bool real_parts(hsc__mlir_parser *p, const hsc__mlir_type *type, type_poi
   return true;
 }
 
+// a, b: the types of the operands; of ":pairs" also those of the results
+static bool types_of_operands(hsc__mlir_parser *p, hsc__mlir_op *op, const char *at, bool pairs) {
+  type_pointer *types = HSC_NEW_ARRAY(p->arena, type_pointer, op->operand_count + 1);
+  int count = 0;
+  if (!types)
+    return hsc__mlir_out_of_memory(p);
+  do {
+    if (count == op->operand_count)
+      return hsc__mlir_error(p, at, "more types than the %d operands", op->operand_count);
+    if (!hsc__mlir_type_parse(p, &types[count++]))
+      return false;
+  } while (hsc__mlir_accept(p, ','));
+  if (!hsc__mlir_check_operand_types(p, at, op, types, count))
+    return false;
+  return !pairs || hsc__mlir_set_results(p, op, types, count);
+}
+
+// b -> c, after the first type: the operands' types were said at the operands' definitions
+static bool types_of_arrow(hsc__mlir_parser *p, hsc__mlir_op *op, const char *at) {
+  enum { MOST_RESULTS = 8 };
+  type_pointer results[MOST_RESULTS];
+  int count = 0;
+  while (hsc__mlir_accept(p, ','))
+    if (!hsc__mlir_type_parse(p, &results[0]))
+      return false;
+  if (!hsc__mlir_expect(p, "->"))
+    return false;
+  if (!hsc__mlir_accept(p, '('))
+    return hsc__mlir_type_parse(p, &results[0]) && hsc__mlir_set_results(p, op, results, 1);
+  do {
+    if (count == MOST_RESULTS)
+      return hsc__mlir_error(p, at, "more than %d results", MOST_RESULTS);
+    if (!hsc__mlir_type_parse(p, &results[count++]))
+      return false;
+  } while (hsc__mlir_accept(p, ','));
+  return hsc__mlir_expect(p, ")") && hsc__mlir_set_results(p, op, results, count);
+}
+
+static bool types_of_tuple(hsc__mlir_parser *p,
+                           hsc__mlir_op *op,
+                           const char *at,
+                           type_pointer type) {
+  if (type->kind != HSC_MLIR_TUPLE)
+    return hsc__mlir_error(p, at, "expected a tuple type");
+  return hsc__mlir_check_operand_types(p, at, op, type->elements, type->element_count) &&
+         hsc__mlir_set_results(p, op, &type, 1);
+}
+
+static bool types_of_complex(hsc__mlir_parser *p,
+                             hsc__mlir_op *op,
+                             const char *at,
+                             type_pointer type) {
+  type_pointer part = NULL;
+  if (type->kind != HSC_MLIR_TENSOR || !hsc_type_is_complex(type->shape.type) ||
+      !real_parts(p, type, &part))
+    return hsc__mlir_error(p, at, "expected a tensor of complex numbers");
+  type_pointer types[] = {part, part};
+  return hsc__mlir_check_operand_types(p, at, op, types, 2) &&
+         hsc__mlir_set_results(p, op, &type, 1);
+}
+
+// One type for all; chlo's unary operations say the result's after an arrow.
+static bool types_of_same(hsc__mlir_parser *p,
+                          hsc__mlir_op *op,
+                          const char *at,
+                          type_pointer type) {
+  type_pointer result;
+  if (hsc__mlir_accept_text(p, "->"))
+    return hsc__mlir_type_parse(p, &result) && hsc__mlir_set_results(p, op, &result, 1);
+  for (int i = 0; i < op->operand_count; i++)
+    if (!hsc__mlir_types_equal(op->operands[i]->type, type))
+      return hsc__mlir_error(p, at, "operand %d has another type", i);
+  return hsc__mlir_set_results(p, op, &type, 1);
+}
+
 // The types after the colon, by the name of the directive.
 static bool types_of(hsc__mlir_parser *p, hsc__mlir_op *op, hsc_view directive) {
   type_pointer type, second;
-  bool optional =
-      hsc_view_equals_text(directive, ":operands") || hsc_view_equals_text(directive, ":pairs");
+  bool pairs = hsc_view_equals_text(directive, ":pairs");
+  bool optional = pairs || hsc_view_equals_text(directive, ":operands");
   if (optional && !hsc__mlir_peek(p, ':'))
     return op->operand_count == 0 || hsc__mlir_expected(p, "':' and the types of the operands");
   if (!hsc__mlir_expect(p, ":"))
     return false;
   hsc__mlir_skip(p);
   const char *at = p->p;
-  if (optional) {
-    type_pointer *types = HSC_NEW_ARRAY(p->arena, type_pointer, op->operand_count + 1);
-    int count = 0;
-    if (!types)
-      return hsc__mlir_out_of_memory(p);
-    do {
-      if (count == op->operand_count)
-        return hsc__mlir_error(p, at, "more types than the %d operands", op->operand_count);
-      if (!hsc__mlir_type_parse(p, &types[count++]))
-        return false;
-    } while (hsc__mlir_accept(p, ','));
-    if (!hsc__mlir_check_operand_types(p, at, op, types, count))
-      return false;
-    return directive.data[1] == 'o' || hsc__mlir_set_results(p, op, types, count);
-  }
+  if (optional)
+    return types_of_operands(p, op, at, pairs);
   if (!hsc__mlir_type_parse(p, &type))
     return false;
   bool is_function = type->kind == HSC_MLIR_FUNCTION;
   if (hsc_view_equals_text(directive, ":results"))
     return hsc__mlir_set_results(p, op, &type, 1);
-  // a, b -> c: the operands' types were said at the operands' definitions
-  if (hsc_view_equals_text(directive, ":arrow") && !is_function) {
-    while (hsc__mlir_accept(p, ','))
-      if (!hsc__mlir_type_parse(p, &second))
-        return false;
-    if (!hsc__mlir_expect(p, "->"))
-      return false;
-    if (!hsc__mlir_accept(p, '('))
-      return hsc__mlir_type_parse(p, &second) && hsc__mlir_set_results(p, op, &second, 1);
-    type_pointer results[8];
-    int count = 0;
-    do {
-      if (count == 8)
-        return hsc__mlir_error(p, at, "more than 8 results");
-      if (!hsc__mlir_type_parse(p, &results[count++]))
-        return false;
-    } while (hsc__mlir_accept(p, ','));
-    return hsc__mlir_expect(p, ")") && hsc__mlir_set_results(p, op, results, count);
-  }
+  if (hsc_view_equals_text(directive, ":arrow") && !is_function)
+    return types_of_arrow(p, op, at);
   if (hsc_view_equals_text(directive, ":select") && hsc__mlir_accept(p, ',')) {
     if (!hsc__mlir_type_parse(p, &second))
       return false;
@@ -121,30 +166,14 @@ static bool types_of(hsc__mlir_parser *p, hsc__mlir_op *op, hsc_view directive) 
   }
   if (is_function)
     return set_function_types(p, op, at, type);
-  if (hsc_view_equals_text(directive, ":tuple")) {
-    if (type->kind != HSC_MLIR_TUPLE)
-      return hsc__mlir_error(p, at, "expected a tuple type");
-    return hsc__mlir_check_operand_types(p, at, op, type->elements, type->element_count) &&
-           hsc__mlir_set_results(p, op, &type, 1);
-  }
-  if (hsc_view_equals_text(directive, ":complex")) {
-    if (type->kind != HSC_MLIR_TENSOR || !hsc_type_is_complex(type->shape.type) ||
-        !real_parts(p, type, &second))
-      return hsc__mlir_error(p, at, "expected a tensor of complex numbers");
-    type_pointer types[] = {second, second};
-    return hsc__mlir_check_operand_types(p, at, op, types, 2) &&
-           hsc__mlir_set_results(p, op, &type, 1);
-  }
-  if (!hsc_view_equals_text(directive, ":same"))
-    return hsc__mlir_error(
-        p, at, "expected the types of operands and results, like (tensor<f32>) -> tensor<f32>");
-  // chlo's unary operations
-  if (hsc__mlir_accept_text(p, "->"))
-    return hsc__mlir_type_parse(p, &second) && hsc__mlir_set_results(p, op, &second, 1);
-  for (int i = 0; i < op->operand_count; i++)
-    if (!hsc__mlir_types_equal(op->operands[i]->type, type))
-      return hsc__mlir_error(p, at, "operand %d has another type", i);
-  return hsc__mlir_set_results(p, op, &type, 1);
+  if (hsc_view_equals_text(directive, ":tuple"))
+    return types_of_tuple(p, op, at, type);
+  if (hsc_view_equals_text(directive, ":complex"))
+    return types_of_complex(p, op, at, type);
+  if (hsc_view_equals_text(directive, ":same"))
+    return types_of_same(p, op, at, type);
+  return hsc__mlir_error(
+      p, at, "expected the types of operands and results, like (tensor<f32>) -> tensor<f32>");
 }
 
 // ---- attributes with forms of their own ---------------------------------------------------------
@@ -306,7 +335,7 @@ static bool exponent(hsc__mlir_parser *p, hsc__mlir_op *op) {
   char text[32];
   if (!hsc__mlir_ident(p, "a format like e5m10", &word))
     return false;
-  snprintf(text, sizeof text, "%.*s", (int)(word.size < 30 ? word.size : 30), word.data);
+  snprintf(text, sizeof text, "%.*s", hsc_view_shown(word, 30), word.data);
   if (sscanf(text, "e%9dm%9d%n", &e, &m, &used) != 2 || (size_t)used != word.size)
     return hsc__mlir_error(p, word.data, "expected a format like e5m10");
   return hsc__mlir_add_attr(p, op, "exponent_bits", hsc__mlir_make_int(p, e)) &&
@@ -362,72 +391,106 @@ static hsc_view next_element(const char **form) {
   return (hsc_view){start, (size_t)(*form - start)};
 }
 
+// "?x" and what belongs to it, up to the next "?", the attributes or a closing parenthesis.
+static void skip_optional(const char **form) {
+  const char *ahead = *form;
+  for (hsc_view next = next_element(&ahead);
+       next.size && !hsc_view_equals_text(next, "A") && next.data[0] != '?' &&
+       !hsc_view_equals_text(next, ")");
+       next = next_element(&ahead))
+    *form = ahead;
+}
+
+// "name:kind"
+static bool named_attribute(hsc__mlir_parser *p, hsc__mlir_op *op, hsc_view e, const char *colon) {
+  char name[48];
+  snprintf(name, sizeof name, "%.*s", (int)(colon - e.data), e.data);
+  const char *kept = hsc_arena_strdup(p->arena, name);
+  if (!kept)
+    return hsc__mlir_out_of_memory(p);
+  return attribute_of_kind(p, op, kept,
+                           (hsc_view){colon + 1, (size_t)(e.data + e.size - colon - 1)});
+}
+
+// "@callee", and "@" of a custom call's target
+static bool symbol_attribute(hsc__mlir_parser *p, hsc__mlir_op *op, bool callee) {
+  hsc__mlir_attr *symbol = hsc__mlir_make_attr(p, callee ? HSC_MLIR_SYMBOL : HSC_MLIR_STRING);
+  return symbol && hsc__mlir_symbol(p, &symbol->text) &&
+         hsc__mlir_add_attr(p, op, callee ? "callee" : "call_target_name", symbol);
+}
+
+// <@mesh, [...]>: nothing is made of it here
+static bool skip_sharding(hsc__mlir_parser *p) {
+  hsc_view text;
+  if (!hsc__mlir_expect(p, "<"))
+    return false;
+  do {
+    if (!hsc__mlir_balanced(p, &text))
+      return false;
+  } while (hsc__mlir_accept(p, ','));
+  return hsc__mlir_expect(p, ">");
+}
+
+// Elements that are a function of their own.
+static bool run_special(hsc__mlir_parser *p, hsc__mlir_op *op, hsc_view e, bool *out_known) {
+  static const struct {
+    const char *name;
+    bool (*parse)(hsc__mlir_parser *p, hsc__mlir_op *op);
+  } specials[] = {{"ranges", ranges},
+                  {"dot_dims", dot_dims},
+                  {"precision", precision},
+                  {"conv", conv},
+                  {"exponent", exponent}};
+  *out_known = true;
+  for (size_t i = 0; i < HSC_COUNT_OF(specials); i++)
+    if (hsc_view_equals_text(e, specials[i].name))
+      return specials[i].parse(p, op);
+  if (hsc_view_equals_text(e, "sharding"))
+    return skip_sharding(p);
+  *out_known = false;
+  return true;
+}
+
+static bool run_element(hsc__mlir_parser *p, hsc__mlir_op *op, hsc_view e, const char **form) {
+  const char *colon = memchr(e.data, ':', e.size);
+  char text[32];
+  if (hsc_view_equals_text(e, "o"))
+    return push_operand(p);
+  if (hsc_view_equals_text(e, "o*") || hsc_view_equals_text(e, "o*,"))
+    return operand_list(p, e.size == 3);
+  if (hsc_view_equals_text(e, "A"))
+    return !hsc__mlir_accept(p, '{') || hsc__mlir_attr_entries(p, op, '}');
+  if (e.data[0] == '?' && e.size == 2) {
+    snprintf(text, sizeof text, "%c", e.data[1]);
+    if (!hsc__mlir_accept_text(p, text))
+      skip_optional(form);
+    return true;
+  }
+  if (colon)
+    return named_attribute(p, op, e, colon);
+  if (e.data[0] == '@')
+    return symbol_attribute(p, op, e.size > 1);
+  bool known;
+  bool ok = run_special(p, op, e, &known);
+  if (known)
+    return ok;
+  snprintf(text, sizeof text, "%.*s", (int)e.size, e.data);
+  return hsc__mlir_expect(p, text);
+}
+
 static bool run_form(hsc__mlir_parser *p, hsc__mlir_op *op, const char *form) {
   size_t stack_start = p->stack.size;
   bool operands_set = false;
   for (hsc_view e = next_element(&form); e.size; e = next_element(&form)) {
-    if (e.data[0] == ':' && e.size > 1) {
-      if (!operands_set && !hsc__mlir_set_operands(p, op, stack_start))
-        return false;
-      operands_set = true;
-      if (!types_of(p, op, e))
+    if (e.data[0] != ':' || e.size == 1) {
+      if (!run_element(p, op, e, &form))
         return false;
       continue;
     }
-    const char *colon = memchr(e.data, ':', e.size);
-    bool ok = true;
-    if (hsc_view_equals_text(e, "o")) {
-      ok = push_operand(p);
-    } else if (hsc_view_equals_text(e, "o*")) {
-      ok = operand_list(p, false);
-    } else if (hsc_view_equals_text(e, "o*,")) {
-      ok = operand_list(p, true);
-    } else if (hsc_view_equals_text(e, "A")) {
-      ok = !hsc__mlir_accept(p, '{') || hsc__mlir_attr_entries(p, op, '}');
-    } else if (e.data[0] == '?' && e.size == 2) {
-      char text[2] = {e.data[1], 0};
-      if (!hsc__mlir_accept_text(p, text)) {  // leave out what belongs to it
-        const char *ahead = form;
-        for (hsc_view skipped = next_element(&ahead);
-             skipped.size && !hsc_view_equals_text(skipped, "A") && skipped.data[0] != '?' &&
-             !hsc_view_equals_text(skipped, ")");
-             skipped = next_element(&ahead))
-          form = ahead;
-      }
-    } else if (colon) {
-      char name[48];
-      snprintf(name, sizeof name, "%.*s", (int)(colon - e.data), e.data);
-      const char *kept = hsc_arena_strdup(p->arena, name);
-      ok = kept ? attribute_of_kind(p, op, kept,
-                                    (hsc_view){colon + 1, (size_t)(e.data + e.size - colon - 1)})
-                : hsc__mlir_out_of_memory(p);
-    } else if (e.data[0] == '@') {
-      hsc__mlir_attr *symbol =
-          hsc__mlir_make_attr(p, e.size > 1 ? HSC_MLIR_SYMBOL : HSC_MLIR_STRING);
-      ok = symbol && hsc__mlir_symbol(p, &symbol->text) &&
-           hsc__mlir_add_attr(p, op, e.size > 1 ? "callee" : "call_target_name", symbol);
-    } else if (hsc_view_equals_text(e, "ranges")) {
-      ok = ranges(p, op);
-    } else if (hsc_view_equals_text(e, "dot_dims")) {
-      ok = dot_dims(p, op);
-    } else if (hsc_view_equals_text(e, "precision")) {
-      ok = precision(p, op);
-    } else if (hsc_view_equals_text(e, "conv")) {
-      ok = conv(p, op);
-    } else if (hsc_view_equals_text(e, "exponent")) {
-      ok = exponent(p, op);
-    } else if (hsc_view_equals_text(e, "sharding")) {
-      hsc_view text;
-      ok = hsc__mlir_expect(p, "<") && hsc__mlir_balanced(p, &text);
-      while (ok && hsc__mlir_accept(p, ','))
-        ok = hsc__mlir_balanced(p, &text);
-      ok = ok && hsc__mlir_expect(p, ">");
-    } else {
-      char text[32];
-      snprintf(text, sizeof text, "%.*s", (int)e.size, e.data);
-      ok = hsc__mlir_expect(p, text);
-    }
-    if (!ok)
+    if (!operands_set && !hsc__mlir_set_operands(p, op, stack_start))
+      return false;
+    operands_set = true;
+    if (!types_of(p, op, e))
       return false;
   }
   return operands_set || hsc__mlir_set_operands(p, op, stack_start);
@@ -461,14 +524,10 @@ static bool constant(hsc__mlir_parser *p, hsc__mlir_op *op) {
   return hsc__mlir_add_attr(p, op, "value", value) && hsc__mlir_set_results(p, op, &value->type, 1);
 }
 
-// (%a init: %b), (%c init: %d) [applies op] across dimensions = [0] : (...) -> ... [reducer(%x: t,
-// %y: t) (...) { ... }]
-static bool reduce(hsc__mlir_parser *p, hsc__mlir_op *op) {
+// (%a init: %b), (%c init: %d): inputs, then initial values
+static bool reduce_operands(hsc__mlir_parser *p, hsc__mlir_op *op, int *out_count) {
   size_t stack_start = p->stack.size;
   int count = 0;
-  hsc_view inner = {0};
-  const hsc__mlir_attr *dims;
-  type_pointer type;
   do {
     if (!hsc__mlir_expect(p, "(") || !push_operand(p) || !hsc__mlir_expect(p, "init") ||
         !hsc__mlir_expect(p, ":") || !push_operand(p) || !hsc__mlir_expect(p, ")"))
@@ -477,7 +536,6 @@ static bool reduce(hsc__mlir_parser *p, hsc__mlir_op *op) {
   } while (hsc__mlir_accept(p, ','));
   if (!hsc__mlir_set_operands(p, op, stack_start))
     return false;
-  // inputs, then initial values
   hsc__mlir_value **pairs = HSC_NEW_ARRAY(p->arena, hsc__mlir_value *, 2 * count);
   if (!pairs)
     return hsc__mlir_out_of_memory(p);
@@ -486,57 +544,52 @@ static bool reduce(hsc__mlir_parser *p, hsc__mlir_op *op) {
     pairs[count + i] = op->operands[2 * i + 1];
   }
   op->operands = pairs;
-  if (hsc__mlir_accept_word(p, "applies") && !hsc__mlir_ident(p, "an operation", &inner))
-    return false;
-  if (!hsc__mlir_expect(p, "across") || !hsc__mlir_expect(p, "dimensions") ||
-      !hsc__mlir_expect(p, "=") || !hsc__mlir_int_list(p, &dims) ||
-      !hsc__mlir_add_attr(p, op, "dimensions", dims))
-    return false;
-  if (hsc__mlir_accept(p, '{') && !hsc__mlir_attr_entries(p, op, '}'))
-    return false;
-  if (!hsc__mlir_expect(p, ":"))
-    return false;
-  hsc__mlir_skip(p);
-  const char *at = p->p;
-  if (!hsc__mlir_function_type(p, &type) || !set_function_types(p, op, at, type))
-    return false;
-  if (inner.size) {  // a reducer of one operation on scalars of the first operand's type
-    hsc__mlir_block *block = HSC_NEW(p->arena, hsc__mlir_block);
-    hsc__mlir_type *scalar = HSC_NEW(p->arena, hsc__mlir_type);
-    hsc__mlir_op *apply = hsc__mlir_new_op(p, inner.data, inner);
-    hsc__mlir_op *end = hsc__mlir_new_op(p, inner.data, HSC_VIEW("stablehlo.return"));
-    op->regions = HSC_NEW_ARRAY(p->arena, hsc__mlir_block *, 1);
-    if (!block || !scalar || !apply || !end || !op->regions)
-      return hsc__mlir_out_of_memory(p);
-    if (type->input_count < 1 || type->elements[0]->kind != HSC_MLIR_TENSOR)
-      return hsc__mlir_error(p, at, "expected a tensor as the first input");
-    *scalar = (hsc__mlir_type){.kind = HSC_MLIR_TENSOR,
-                               .shape = hsc_shape_scalar(type->elements[0]->shape.type)};
-    type_pointer scalar_type = scalar;
-    block->arguments = HSC_NEW_ARRAY(p->arena, hsc__mlir_value, 2);
-    block->ops = HSC_NEW_ARRAY(p->arena, hsc__mlir_op *, 2);
-    apply->operands = HSC_NEW_ARRAY(p->arena, hsc__mlir_value *, 2);
-    end->operands = HSC_NEW_ARRAY(p->arena, hsc__mlir_value *, 1);
-    if (!block->arguments || !block->ops || !apply->operands || !end->operands ||
-        !hsc__mlir_set_results(p, apply, &scalar_type, 1))
-      return hsc__mlir_out_of_memory(p);
-    for (int i = 0; i < 2; i++) {
-      block->arguments[i] = (hsc__mlir_value){.type = scalar, .block = block};
-      apply->operands[i] = &block->arguments[i];
-    }
-    apply->operand_count = 2;
-    apply->block = end->block = block;
-    apply->results[0].block = block;
-    end->operands[0] = &apply->results[0];
-    end->operand_count = 1;
-    block->ops[0] = apply;
-    block->ops[1] = end;
-    block->argument_count = block->op_count = 2;
-    block->parent = op;
-    op->regions[0] = block;
-    op->region_count = 1;
-    return true;
+  *out_count = count;
+  return true;
+}
+
+// "applies": a reducer of the operation `name` on scalars of the first operand's type.
+static bool reduce_by_one_op(
+    hsc__mlir_parser *p, hsc__mlir_op *op, hsc_view name, type_pointer type, const char *at) {
+  hsc__mlir_block *block = HSC_NEW(p->arena, hsc__mlir_block);
+  hsc__mlir_type *scalar = HSC_NEW(p->arena, hsc__mlir_type);
+  hsc__mlir_op *apply = hsc__mlir_new_op(p, name.data, name);
+  hsc__mlir_op *end = hsc__mlir_new_op(p, name.data, HSC_VIEW("stablehlo.return"));
+  op->regions = HSC_NEW_ARRAY(p->arena, hsc__mlir_block *, 1);
+  if (!block || !scalar || !apply || !end || !op->regions)
+    return hsc__mlir_out_of_memory(p);
+  if (type->input_count < 1 || type->elements[0]->kind != HSC_MLIR_TENSOR)
+    return hsc__mlir_error(p, at, "expected a tensor as the first input");
+  *scalar = (hsc__mlir_type){.kind = HSC_MLIR_TENSOR,
+                             .shape = hsc_shape_scalar(type->elements[0]->shape.type)};
+  type_pointer scalar_type = scalar;
+  block->arguments = HSC_NEW_ARRAY(p->arena, hsc__mlir_value, 2);
+  block->ops = HSC_NEW_ARRAY(p->arena, hsc__mlir_op *, 2);
+  apply->operands = HSC_NEW_ARRAY(p->arena, hsc__mlir_value *, 2);
+  end->operands = HSC_NEW_ARRAY(p->arena, hsc__mlir_value *, 1);
+  if (!block->arguments || !block->ops || !apply->operands || !end->operands ||
+      !hsc__mlir_set_results(p, apply, &scalar_type, 1))
+    return hsc__mlir_out_of_memory(p);
+  for (int i = 0; i < 2; i++) {
+    block->arguments[i] = (hsc__mlir_value){.type = scalar, .block = block};
+    apply->operands[i] = &block->arguments[i];
   }
+  apply->operand_count = 2;
+  apply->block = end->block = block;
+  apply->results[0].block = block;
+  end->operands[0] = &apply->results[0];
+  end->operand_count = 1;
+  block->ops[0] = apply;
+  block->ops[1] = end;
+  block->argument_count = block->op_count = 2;
+  block->parent = op;
+  op->regions[0] = block;
+  op->region_count = 1;
+  return true;
+}
+
+// reducer(%x: t, %y: t) (%z: u, %w: u) { ... }: arguments of each pair; all first ones come first.
+static bool reduce_by_region(hsc__mlir_parser *p, hsc__mlir_op *op, int count) {
   if (!hsc__mlir_expect(p, "reducer"))
     return false;
   hsc__mlir_argument *arguments = HSC_NEW_ARRAY(p->arena, hsc__mlir_argument, 2 * count);
@@ -559,6 +612,32 @@ static bool reduce(hsc__mlir_parser *p, hsc__mlir_op *op) {
     }
   }
   return hsc__mlir_region(p, op, arguments, 2 * count);
+}
+
+// (%a init: %b), (%c init: %d) [applies op] across dimensions = [0] : (...) -> ... [reducer(%x: t,
+// %y: t) (...) { ... }]
+static bool reduce(hsc__mlir_parser *p, hsc__mlir_op *op) {
+  int count = 0;
+  hsc_view inner = {0};
+  const hsc__mlir_attr *dims;
+  type_pointer type;
+  if (!reduce_operands(p, op, &count))
+    return false;
+  if (hsc__mlir_accept_word(p, "applies") && !hsc__mlir_ident(p, "an operation", &inner))
+    return false;
+  if (!hsc__mlir_expect(p, "across") || !hsc__mlir_expect(p, "dimensions") ||
+      !hsc__mlir_expect(p, "=") || !hsc__mlir_int_list(p, &dims) ||
+      !hsc__mlir_add_attr(p, op, "dimensions", dims))
+    return false;
+  if (hsc__mlir_accept(p, '{') && !hsc__mlir_attr_entries(p, op, '}'))
+    return false;
+  if (!hsc__mlir_expect(p, ":"))
+    return false;
+  hsc__mlir_skip(p);
+  const char *at = p->p;
+  if (!hsc__mlir_function_type(p, &type) || !set_function_types(p, op, at, type))
+    return false;
+  return inner.size ? reduce_by_one_op(p, op, inner, type, at) : reduce_by_region(p, op, count);
 }
 
 // (%x = %a, %y = %b) : types [attributes {...}] cond { ... } do { ... }

@@ -783,8 +783,9 @@ static hsc_status *import_op(hsc__importer *im, hsc_builder *b, hsc__mlir_op *op
 
 // Names in HLO text are letters, digits, _ . and -; others become _.
 static char *hlo_name(hsc_arena *arena, hsc_view name, const char *missing) {
-  char *text = name.size ? hsc_arena_strndup(arena, name.data, name.size < 200 ? name.size : 200)
-                         : hsc_arena_strdup(arena, missing);
+  if (!name.size)
+    name = hsc_view_of(missing);
+  char *text = hsc_arena_strndup(arena, name.data, name.size < 200 ? name.size : 200);
   for (char *c = text; c && *c; c++) {
     bool letter = (*c >= 'a' && *c <= 'z') || (*c >= 'A' && *c <= 'Z') || *c == '_';
     bool digit = *c >= '0' && *c <= '9';
@@ -887,6 +888,98 @@ static hsc_status *cut_results(hsc__importer *im,
   return status;
 }
 
+// What an entry's attribute says of its parameters and result: it was one of HLO, and its tuples
+// became many arguments.
+typedef struct entry_shape {
+  int count;
+  hsc_shape *parameters;  // [count]
+  hsc_shape result;
+} entry_shape;
+
+static bool is_given(const entry_shape *entry) {
+  return entry->result.type != HSC_TYPE_INVALID;
+}
+
+static hsc_status *import_arguments(
+    hsc__importer *im, hsc_builder *b, function *f, hsc__mlir_block *block, bool parted) {
+  for (int i = 0; i < block->argument_count; i++) {
+    hsc_shape shape;
+    char argument[32];
+    HSC_TRY(hsc__import_shape(im, f->op, block->arguments[i].type, &shape));
+    snprintf(argument, sizeof argument, "Arg_%d", i);
+    if (parted)
+      HSC_TRY(hsc__sdy_argument(im, b, f->op, i, shape, argument, &block->arguments[i].instr));
+    else
+      block->arguments[i].instr = hsc_build_parameter(b, i, shape, argument);
+  }
+  return NULL;
+}
+
+// The block's arguments are the leaves of the parameters.
+static hsc_status *import_shaped_arguments(hsc__importer *im,
+                                           hsc_builder *b,
+                                           function *f,
+                                           const entry_shape *entry,
+                                           hsc__mlir_block *block) {
+  int next = 0;
+  for (int i = 0; i < entry->count; i++) {
+    char argument[32];
+    snprintf(argument, sizeof argument, "Arg_%d", i);
+    hsc_build_parameter(b, i, entry->parameters[i], argument);
+  }
+  for (int i = 0; i < b->computation->parameter_count; i++)
+    scatter_leaves(b, b->computation->parameters[i], block, &next);
+  if (next != block->argument_count)
+    return HSC_OP_ERR(INVALID_ARGUMENT, im, f->op,
+                      "the arguments are not the leaves of " HSC__ENTRY_SHAPES);
+  for (int i = 0; i < next; i++)
+    HSC_TRY(check_leaves(im, f, block->arguments[i].instr, &block->arguments[i]));
+  return NULL;
+}
+
+// The terminator's operands are the leaves of the result.
+static hsc_status *import_shaped_result(hsc__importer *im,
+                                        hsc_builder *b,
+                                        function *f,
+                                        const entry_shape *entry,
+                                        const hsc__mlir_op *terminator,
+                                        hsc_instr **out_root) {
+  int next = 0;
+  int count = terminator ? terminator->operand_count : 0;
+  hsc_instr **values = HSC_NEW_ARRAY(im->arena, hsc_instr *, count + 1);
+  for (int i = 0; values && i < count; i++)
+    values[i] = terminator->operands[i]->instr;
+  hsc_instr *root = values ? gather_leaves(b, im, &entry->result, values, count, &next) : NULL;
+  *out_root = root;
+  if (!root || next != count || !hsc_shape_equal(&root->shape, &entry->result))
+    return HSC_OP_ERR(INVALID_ARGUMENT, im, f->op,
+                      "the results are not the leaves of " HSC__ENTRY_SHAPES);
+  return NULL;
+}
+
+static hsc_status *import_result(hsc__importer *im,
+                                 hsc_builder *b,
+                                 function *f,
+                                 hsc__mlir_op *terminator,
+                                 bool parted,
+                                 hsc_instr **out_root) {
+  const char *sharding = NULL;
+  if (parted) {
+    HSC_TRY(hsc__sdy_finish_calls(im, b, f->op));
+    HSC_TRY(cut_results(im, b, f, terminator, &sharding));
+  }
+  hsc_instr *root = join(im, b, terminator, false, NULL, 0);
+  // An argument that comes back may be cut otherwise as a result; instructions have one sharding.
+  bool cut_anew = root && parted && root->op == HSC_OP_PARAMETER && sharding &&
+                  (!root->sharding || strcmp(root->sharding, sharding) != 0);
+  if (cut_anew)
+    root = hsc_build_unary(b, HSC_OP_COPY, root);
+  if (root && parted)
+    root->sharding = sharding;
+  *out_root = root;
+  return NULL;
+}
+
 static hsc_status *import_function(hsc__importer *im, function *f) {
   if (f->computation)
     return NULL;
@@ -899,70 +992,23 @@ static hsc_status *import_function(hsc__importer *im, function *f) {
   hsc_view name = hsc__import_text(f->op, "sym_name");
   const char *text = hlo_name(im->arena, name, "function");
   hsc_builder b;
-  hsc_shape result;
-  hsc_shape *shapes = NULL;
-  int shape_count = 0;
-  int next = 0;
-  HSC_TRY(entry_shapes(im, name, &shape_count, &shapes, &result));
-  bool shaped = result.type != HSC_TYPE_INVALID;
+  entry_shape entry = {0};
+  HSC_TRY(entry_shapes(im, name, &entry.count, &entry.parameters, &entry.result));
   bool parted = im->sdy && hsc_view_equals_text(name, "main");
   hsc_builder_init(&b, im->module, text ? text : "function");
   if (parted)
     hsc__sdy_begin_entry(im, &b);
-  for (int i = 0; i < (shaped ? shape_count : block->argument_count); i++) {
-    hsc_shape shape;
-    char argument[32];
-    if (shaped)
-      shape = shapes[i];
-    else
-      HSC_TRY(hsc__import_shape(im, f->op, block->arguments[i].type, &shape));
-    snprintf(argument, sizeof argument, "Arg_%d", i);
-    if (parted && !shaped) {
-      HSC_TRY(hsc__sdy_argument(im, &b, f->op, i, shape, argument, &block->arguments[i].instr));
-      continue;
-    }
-    hsc_instr *parameter = hsc_build_parameter(&b, i, shape, argument);
-    if (!shaped)
-      block->arguments[i].instr = parameter;
-  }
-  if (shaped) {
-    for (int i = 0; i < b.computation->parameter_count; i++)
-      scatter_leaves(&b, b.computation->parameters[i], block, &next);
-    if (next != block->argument_count)
-      return HSC_OP_ERR(INVALID_ARGUMENT, im, f->op,
-                        "the arguments are not the leaves of " HSC__ENTRY_SHAPES);
-    for (int i = 0; i < next; i++)
-      HSC_TRY(check_leaves(im, f, block->arguments[i].instr, &block->arguments[i]));
-  }
+  if (is_given(&entry))
+    HSC_TRY(import_shaped_arguments(im, &b, f, &entry, block));
+  else
+    HSC_TRY(import_arguments(im, &b, f, block, parted));
   hsc__mlir_op *terminator;
-  hsc_status *status = hsc__import_block(im, &b, block, &terminator);
   hsc_instr *root = NULL;
-  if (!status && shaped) {
-    int count = terminator ? terminator->operand_count : 0;
-    hsc_instr **values = HSC_NEW_ARRAY(im->arena, hsc_instr *, count + 1);
-    for (int i = 0; values && i < count; i++)
-      values[i] = terminator->operands[i]->instr;
-    next = 0;
-    root = values ? gather_leaves(&b, im, &result, values, count, &next) : NULL;
-    if (!root || next != count || !hsc_shape_equal(&root->shape, &result))
-      status = HSC_OP_ERR(INVALID_ARGUMENT, im, f->op,
-                          "the results are not the leaves of " HSC__ENTRY_SHAPES);
-  } else if (!status) {
-    const char *sharding = NULL;
-    if (parted)
-      status = hsc__sdy_finish_calls(im, &b, f->op);
-    if (parted && !status)
-      status = cut_results(im, &b, f, terminator, &sharding);
-    if (!status)
-      root = join(im, &b, terminator, false, NULL, 0);
-    // An argument that comes back may be cut otherwise as a result; instructions have one sharding.
-    bool cut_anew = root && parted && root->op == HSC_OP_PARAMETER && sharding &&
-                    (!root->sharding || strcmp(root->sharding, sharding) != 0);
-    if (cut_anew)
-      root = hsc_build_unary(&b, HSC_OP_COPY, root);
-    if (root && parted)
-      root->sharding = sharding;
-  }
+  hsc_status *status = hsc__import_block(im, &b, block, &terminator);
+  if (!status && is_given(&entry))
+    status = import_shaped_result(im, &b, f, &entry, terminator, &root);
+  else if (!status)
+    status = import_result(im, &b, f, terminator, parted, &root);
   hsc_status *built = hsc_builder_finish(&b, status ? NULL : root, &f->computation);
   f->busy = false;
   if (status) {

@@ -3,6 +3,7 @@
 // A program's verdict, the worst first: wrong (numbers differ, or it fails), slower (run time,
 // compile time or memory beyond the margin), unknown (something that was to be compared was not, or
 // a time cannot be distinguished from noise), faster, same.
+#include "base/text/text.h"
 #include "lab/gate/gate_internal.h"
 
 #include <math.h>
@@ -282,51 +283,75 @@ static hsc_status *judge(const gate *g,
 
 // The program as it was in the revision; *out_path NULL where it was not there.
 static hsc_status *program_before(const gate *g, const char *program, const char **out_path) {
-  const char *slash = strrchr(program, '/');
-  const char *to = hsc_arena_printf(g->arena, "%s/%s", g->scratch, slash ? slash + 1 : program);
+  const char *to = hsc_arena_printf(g->arena, "%s/%s", g->scratch, hsc_path_file(program));
   HSC_TRY(hsc_arena_status(g->arena));
   *out_path = hsc__gate_file_at(g->revision, program, to, g->arena) ? to : NULL;
   return hsc_arena_status(g->arena);
 }
 
+// What was seen of a program: now, and in turns with it, of what it is compared with.
+typedef struct looks {
+  const char *program;
+  const char *theirs;  // the program as it was; NULL = it was not there
+  hsc__gate_seen now, turn;
+} looks;
+
+// One round: each side once a turn, in alternating order.
+static hsc_status *look_once(const gate *g, looks *l) {
+  const hsc_device_spec *their_device = g->o->against ? &g->against : &g->spec;
+  int turns = (g->o->update ? 2 : 1) * g->o->turns;
+  for (int i = 0; i < turns && !l->now.failure; i++) {
+    bool both = takes_turns(g) && l->theirs && !l->turn.failure;
+    bool theirs_first = i % 2;
+    if (both && theirs_first)
+      HSC_TRY(hsc__gate_look(g->o, their_device, l->theirs, &l->turn));
+    HSC_TRY(hsc__gate_look(g->o, &g->spec, l->program, &l->now));
+    if (both && !theirs_first)
+      HSC_TRY(hsc__gate_look(g->o, their_device, l->theirs, &l->turn));
+  }
+  return NULL;
+}
+
+// Whether another look may settle what the row does not know yet.
+static bool is_open(const json_t *row) {
+  const char *verdict = hsc_json_text(row, "verdict");
+  return verdict && !strcmp(verdict, "unknown") &&
+         (json_object_get(row, "run") || json_object_get(row, "compile"));
+}
+
+static hsc_status *look_and_judge(const gate *g, looks *l, json_t **in_out_entry, json_t *row) {
+  HSC_TRY(look_once(g, l));
+  if (g->revision && l->theirs && !l->turn.failure && !*in_out_entry)
+    *in_out_entry = entry_of(l->program, &l->turn);
+  return g->o->update ? NULL : judge(g, *in_out_entry, &l->now, &l->turn, row);
+}
+
+static hsc_status *update_entry(const gate *g, const looks *l) {
+  if (l->now.failure)
+    return hsc_status_hint(HSC_ERR(FAILED_PRECONDITION, "%s: %s", l->program, l->now.failure),
+                           "a baseline holds programs that work");
+  json_array_append_new(g->programs, entry_of(l->program, &l->now));
+  return NULL;
+}
+
 // Looks until nothing is open, or three times.
 static hsc_status *look_at(const gate *g, const char *program, json_t *row) {
-  hsc__gate_seen now = {.memory_bytes = NAN};
-  hsc__gate_seen turn = {.memory_bytes = NAN};
+  looks l = {.program = program,
+             .theirs = program,
+             .now = {.memory_bytes = NAN},
+             .turn = {.memory_bytes = NAN}};
   json_t *entry = g->baseline ? json_incref(entry_named(g->baseline, program)) : NULL;
-  const char *theirs = program;
-  hsc_status *status = NULL;
+  hsc_status *status = g->revision ? program_before(g, program, &l.theirs) : NULL;
   bool open = true;
-  if (g->revision)
-    HSC_TRY(program_before(g, program, &theirs));
   for (int look = 0; look < HSC__GATE_LOOKS && open && !status; look++) {
-    for (int i = 0; i < (g->o->update ? 2 : 1) * g->o->turns && !now.failure && !status; i++) {
-      bool theirs_first = i % 2;
-      bool turns = takes_turns(g) && theirs && !turn.failure;
-      const hsc_device_spec *their_device = g->o->against ? &g->against : &g->spec;
-      if (turns && theirs_first)
-        status = hsc__gate_look(g->o, their_device, theirs, &turn);
-      if (!status)
-        status = hsc__gate_look(g->o, &g->spec, program, &now);
-      if (!status && turns && !theirs_first)
-        status = hsc__gate_look(g->o, their_device, theirs, &turn);
-    }
-    if (!status && g->revision && theirs && !turn.failure && !entry)
-      entry = entry_of(program, &turn);
-    if (!status && !g->o->update)
-      status = judge(g, entry, &now, &turn, row);
-    const char *verdict = json_string_value(json_object_get(row, "verdict"));
-    open = !g->o->update && !now.failure && verdict && !strcmp(verdict, "unknown") &&
-           (json_object_get(row, "run") || json_object_get(row, "compile"));
+    status = look_and_judge(g, &l, &entry, row);
+    open = !g->o->update && !l.now.failure && is_open(row);
   }
-  if (!status && g->o->update && now.failure)
-    status = hsc_status_hint(HSC_ERR(FAILED_PRECONDITION, "%s: %s", program, now.failure),
-                             "a baseline holds programs that work");
   if (!status && g->o->update)
-    json_array_append_new(g->programs, entry_of(program, &now));
+    status = update_entry(g, &l);
   json_decref(entry);
-  hsc__gate_seen_deinit(&now);
-  hsc__gate_seen_deinit(&turn);
+  hsc__gate_seen_deinit(&l.now);
+  hsc__gate_seen_deinit(&l.turn);
   return status;
 }
 

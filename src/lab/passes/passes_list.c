@@ -363,20 +363,40 @@ static hsc_status *wants_profile(hsc_lab_worker *worker,
   return status;
 }
 
-hsc_status *hsc_passes_collect(hsc_lab_worker *worker,
-                               const hsc_passes_collect_options *o,
-                               hsc_pass_list *list) {
-  const hsc_device_spec *device = hsc_lab_worker_spec(worker);
-  bool profile = false;
-  hsc_answer answer = {0};
-  if (device->source == HSC_DEVICE_EVALUATOR)
-    return HSC_ERR(UNIMPLEMENTED,
-                   "passes: the reference evaluator does not compile, so it has no passes");
-  HSC_TRY(wants_profile(worker, o, &profile));
-  const char *profile_path = hsc_arena_printf(list->arena, "%s/compile.xspace", o->scratch);
-  const char *optimized = hsc_arena_printf(list->arena, "%s/optimized.pb", o->scratch);
-  HSC_TRY(hsc_arena_status(list->arena));
-  HSC_TRY(hsc_dir_make(o->scratch));
+// One collection: where its files lie, and what is asked for.
+typedef struct collection {
+  hsc_lab_worker *worker;
+  const hsc_passes_collect_options *o;
+  hsc_pass_list *list;
+  const hsc_device_spec *device;
+  const char *profile_path;
+  bool profile;   // a profile of the compilation is asked for
+  bool metadata;  // and the metadata that the compiler writes; Python's XLA has no options for it
+} collection;
+
+static void put_dump_options(const collection *c, json_t *overrides) {
+  const hsc_passes_collect_options *o = c->o;
+  if (c->metadata || o->dumps)
+    json_object_set_new(overrides, "xla_dump_to", json_string(o->scratch));
+  if (c->metadata)
+    json_object_set_new(overrides, "xla_dump_module_metadata", json_true());
+  if (o->dumps)
+    json_object_set_new(overrides, "xla_dump_hlo_pass_re",
+                        json_string(o->pass_re ? o->pass_re : ".*"));
+  if (o->dumps && o->bare)
+    json_object_set_new(overrides, "xla_dump_disable_metadata", json_true());
+  // Without a word about the form, XLA writes text of the first and last module even where only
+  // metadata is wanted.
+  if (c->metadata || o->dumps)
+    json_object_set_new(overrides, "xla_dump_hlo_as_text", json_boolean(o->dumps && !o->as_proto));
+  if (o->dumps && o->as_proto)
+    json_object_set_new(overrides, "xla_dump_hlo_as_proto", json_true());
+}
+
+static hsc_status *make_request(const collection *c, json_t **out_request) {
+  const hsc_passes_collect_options *o = c->o;
+  const char *optimized = hsc_arena_printf(c->list->arena, "%s/optimized.pb", o->scratch);
+  HSC_TRY(hsc_arena_status(c->list->arena));
   json_t *overrides = o->overrides ? json_copy(o->overrides) : json_object();
   json_t *request = json_pack("{s:s, s:s, s:s}", "job", "compile", "program", o->program,
                               "optimized_to", optimized);
@@ -386,32 +406,26 @@ hsc_status *hsc_passes_collect(hsc_lab_worker *worker,
   for (size_t i = 0; i < o->transform_count; i++)
     json_array_append_new(transforms, json_string(o->transforms[i]));
   json_object_set_new(request, "transforms", transforms);
-  if (profile)
-    json_object_set_new(request, "xspace_to", json_string(profile_path));
-  bool metadata_too = device->source != HSC_DEVICE_PYTHON;
-  if (metadata_too || o->dumps)
-    json_object_set_new(overrides, "xla_dump_to", json_string(o->scratch));
-  if (metadata_too)
-    json_object_set_new(overrides, "xla_dump_module_metadata", json_true());
-  if (o->dumps)
-    json_object_set_new(overrides, "xla_dump_hlo_pass_re",
-                        json_string(o->pass_re ? o->pass_re : ".*"));
-  if (o->dumps && o->bare)
-    json_object_set_new(overrides, "xla_dump_disable_metadata", json_true());
-  // Without a word about the form, XLA writes text of the first and last module even where only
-  // metadata is wanted.
-  if (metadata_too || o->dumps)
-    json_object_set_new(overrides, "xla_dump_hlo_as_text", json_boolean(o->dumps && !o->as_proto));
-  if (o->dumps && o->as_proto)
-    json_object_set_new(overrides, "xla_dump_hlo_as_proto", json_true());
+  if (c->profile)
+    json_object_set_new(request, "xspace_to", json_string(c->profile_path));
+  put_dump_options(c, overrides);
   json_object_set_new(request, "overrides", overrides);
-  hsc_status *status = hsc_lab_worker_call(worker, request, o->limit_ns, &answer);
+  *out_request = request;
+  return NULL;
+}
+
+// One compilation, whose files are in the scratch directory afterwards.
+static hsc_status *compile(collection *c) {
+  hsc_answer answer = {0};
+  json_t *request = NULL;
+  HSC_TRY(make_request(c, &request));
+  hsc_status *status = hsc_lab_worker_call(c->worker, request, c->o->limit_ns, &answer);
   // no profiler: the metadata must do
-  if (!status && profile && metadata_too && answer.outcome == HSC_OUTCOME_UNSUPPORTED) {
+  if (!status && c->profile && c->metadata && answer.outcome == HSC_OUTCOME_UNSUPPORTED) {
     hsc_answer_deinit(&answer);
     json_object_del(request, "xspace_to");
-    profile = false;
-    status = hsc_lab_worker_call(worker, request, o->limit_ns, &answer);
+    c->profile = false;
+    status = hsc_lab_worker_call(c->worker, request, c->o->limit_ns, &answer);
   }
   json_decref(request);
   if (status)
@@ -423,31 +437,54 @@ hsc_status *hsc_passes_collect(hsc_lab_worker *worker,
     hsc_answer_deinit(&answer);
     return status;
   }
-  list->compile_ns = json_integer_value(json_object_get(answer.body, "compile_ns"));
-  list->phases = json_object();
-  json_object_update(list->phases, json_object_get(answer.body, "program"));
+  c->list->compile_ns = json_integer_value(json_object_get(answer.body, "compile_ns"));
+  c->list->phases = json_object();
+  json_object_update(c->list->phases, json_object_get(answer.body, "program"));
   hsc_answer_deinit(&answer);
-  if (device->source == HSC_DEVICE_BUILT_IN)
-    HSC_TRY(read_phases(o->scratch, list));
+  return c->device->source == HSC_DEVICE_BUILT_IN ? read_phases(c->o->scratch, c->list) : NULL;
+}
+
+// The list of passes, from the first of profile, metadata and dumps that has one.
+static hsc_status *read_list(const collection *c) {
+  hsc_pass_list *list = c->list;
   const char *metadata = NULL;
-  if (metadata_too)
-    HSC_TRY(hsc__metadata_file(o->scratch, list->arena, &metadata));
-  if (profile && (o->profile || !metadata)) {
-    HSC_TRY(read_source(profile_path, true, list));
+  if (c->metadata)
+    HSC_TRY(hsc__metadata_file(c->o->scratch, list->arena, &metadata));
+  if (c->profile && (c->o->profile || !metadata)) {
+    HSC_TRY(read_source(c->profile_path, true, list));
     list->from = "profile";
   }
   if (list->row_count == 0 && metadata) {  // or a profiler that says nothing of passes
     HSC_TRY(read_source(metadata, false, list));
     list->from = "module metadata";
-    if (profile)
-      HSC_TRY(read_tail(profile_path, list));
+    if (c->profile)
+      HSC_TRY(read_tail(c->profile_path, list));
   }
   if (list->row_count == 0)
     list->from = "dumps";
   hsc_pass_list_nest(list);
   HSC_TRY(hsc_arena_status(list->arena));
-  if (o->dumps)
-    HSC_TRY(hsc_pass_list_read_dumps(o->scratch, list));
+  return c->o->dumps ? hsc_pass_list_read_dumps(c->o->scratch, list) : NULL;
+}
+
+hsc_status *hsc_passes_collect(hsc_lab_worker *worker,
+                               const hsc_passes_collect_options *o,
+                               hsc_pass_list *list) {
+  const hsc_device_spec *device = hsc_lab_worker_spec(worker);
+  if (device->source == HSC_DEVICE_EVALUATOR)
+    return HSC_ERR(UNIMPLEMENTED,
+                   "passes: the reference evaluator does not compile, so it has no passes");
+  collection c = {.worker = worker,
+                  .o = o,
+                  .list = list,
+                  .device = device,
+                  .metadata = device->source != HSC_DEVICE_PYTHON};
+  HSC_TRY(wants_profile(worker, o, &c.profile));
+  c.profile_path = hsc_arena_printf(list->arena, "%s/compile.xspace", o->scratch);
+  HSC_TRY(hsc_arena_status(list->arena));
+  HSC_TRY(hsc_dir_make(o->scratch));
+  HSC_TRY(compile(&c));
+  HSC_TRY(read_list(&c));
   if (list->row_count == 0)
     return hsc_status_hint(
         HSC_ERR(UNIMPLEMENTED,

@@ -75,15 +75,9 @@ hsc_status *hsc__samples_add(hsc_samples *set,
                              size_t block_count,
                              const hsc_samples_options *options,
                              hsc_sample_series **out_series) {
-  if (set->count == set->room) {
-    size_t room = set->room ? 2 * set->room : 16;
-    hsc_sample_series *items = hsc_realloc(set->items, room * sizeof *items);
-    if (!items) {
-      hsc_free(samples);
-      return hsc_status_out_of_memory();
-    }
-    set->items = items;
-    set->room = room;
+  if (!HSC_GROW(set->items, set->count, set->room)) {
+    hsc_free(samples);
+    return hsc_status_out_of_memory();
   }
   hsc_sample_series *s = &set->items[set->count++];
   if (options->unit)
@@ -104,65 +98,80 @@ hsc_status *hsc__samples_add(hsc_samples *set,
   return hsc_arena_status(set->arena);
 }
 
+// The digits of a decimal number as a whole number, and the power of ten that it is times.
+typedef struct decimal {
+  uint64_t digits;
+  int exponent;
+  int seen;    // digits read
+  bool exact;  // all of them are in `digits`
+} decimal;
+
+static const char *take_digits(const char *at, const char *end, bool after_point, decimal *d) {
+  for (; at < end && *at >= '0' && *at <= '9'; at++, d->seen++) {
+    if (d->digits < 100000000000000000u) {
+      d->digits = 10 * d->digits + (uint64_t)(*at - '0');
+      d->exponent -= after_point;
+    } else {
+      d->exact = false;
+    }
+  }
+  return at;
+}
+
+// What follows the digits: "e-12". Nothing is taken where no number is after the e.
+static const char *take_exponent(const char *at, const char *end, decimal *d) {
+  const char *mark = at;
+  if (at == end || (*at != 'e' && *at != 'E'))
+    return mark;
+  at++;
+  bool down = at < end && *at == '-';
+  if (at < end && (*at == '-' || *at == '+'))
+    at++;
+  int power = 0;
+  const char *first = at;
+  for (; at < end && *at >= '0' && *at <= '9'; at++)
+    if (power < 100000)
+      power = 10 * power + (*at - '0');
+  if (at == first)
+    return mark;
+  d->exponent += down ? -power : power;
+  return at;
+}
+
+static const char *take_word(const char *at, const char *end, bool negative, double *out_value) {
+  static const struct {
+    const char *text;
+    double value;
+  } words[] = {{"infinity", INFINITY}, {"inf", INFINITY}, {"nan", NAN}};
+  for (size_t w = 0; w < HSC_COUNT_OF(words); w++) {
+    size_t length = strlen(words[w].text);
+    if ((size_t)(end - at) >= length && !strncasecmp(at, words[w].text, length)) {
+      *out_value = negative ? -words[w].value : words[w].value;
+      return at + length;
+    }
+  }
+  return NULL;
+}
+
 const char *hsc__parse_number(const char *at, const char *end, double *out_value) {
   const char *from = at;
   bool negative = at < end && *at == '-';
   if (at < end && (*at == '-' || *at == '+'))
     at++;
-  uint64_t digits = 0;
-  int exponent = 0;
-  int seen = 0;
-  bool exact = true;
-  for (; at < end && *at >= '0' && *at <= '9'; at++, seen++) {
-    if (digits < 100000000000000000u)
-      digits = 10 * digits + (uint64_t)(*at - '0');
-    else
-      exact = false;
-  }
+  decimal d = {.exact = true};
+  at = take_digits(at, end, false, &d);
   if (at < end && *at == '.')
-    for (at++; at < end && *at >= '0' && *at <= '9'; at++, seen++) {
-      if (digits < 100000000000000000u) {
-        digits = 10 * digits + (uint64_t)(*at - '0');
-        exponent--;
-      } else
-        exact = false;
-    }
-  if (!seen) {
-    static const struct {
-      const char *text;
-      double value;
-    } words[] = {{"infinity", INFINITY}, {"inf", INFINITY}, {"nan", NAN}};
-    for (size_t w = 0; w < HSC_COUNT_OF(words); w++) {
-      size_t length = strlen(words[w].text);
-      if ((size_t)(end - at) >= length && !strncasecmp(at, words[w].text, length)) {
-        *out_value = negative ? -words[w].value : words[w].value;
-        return at + length;
-      }
-    }
-    return NULL;
-  }
-  if (at < end && (*at == 'e' || *at == 'E')) {
-    const char *mark = at++;
-    bool down = at < end && *at == '-';
-    if (at < end && (*at == '-' || *at == '+'))
-      at++;
-    int power = 0;
-    int power_digits = 0;
-    for (; at < end && *at >= '0' && *at <= '9'; at++, power_digits++)
-      if (power < 100000)
-        power = 10 * power + (*at - '0');
-    if (power_digits)
-      exponent += down ? -power : power;
-    else
-      at = mark;
-  }
+    at = take_digits(at + 1, end, true, &d);
+  if (!d.seen)
+    return take_word(at, end, negative, out_value);
+  at = take_exponent(at, end, &d);
   static const double tens[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
                                 1e8,  1e9,  1e10, 1e11, 1e12, 1e13, 1e14, 1e15,
                                 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
-  double value;
-  if (exact && digits <= (uint64_t)1 << 53 && exponent >= -22 && exponent <= 22) {
+  if (d.exact && d.digits <= (uint64_t)1 << 53 && d.exponent >= -22 && d.exponent <= 22) {
     // both exact, so one rounding (Clinger 1990)
-    value = exponent < 0 ? (double)digits / tens[-exponent] : (double)digits * tens[exponent];
+    double value =
+        d.exponent < 0 ? (double)d.digits / tens[-d.exponent] : (double)d.digits * tens[d.exponent];
     *out_value = negative ? -value : value;
     return at;
   }

@@ -1,11 +1,9 @@
 // algsimp_dots.c - rules on dots, most of them switched by options, as in XLA: products of three in
 // the cheaper order, what moves from one operand to the other, slices and sums that come first, and
 // dots with constants.
+#include "base/core/ints.h"
 #include "passes/algsimp/algsimp.h"
 
-static hsc_arena *arena_of(const hsc_builder *b) {
-  return b->module->arena;
-}
 static double elements(const hsc_instr *x) {
   return (double)hsc_shape_elements(&x->shape);
 }
@@ -56,7 +54,7 @@ static labelled meet(const hsc_dot_dims *d, const labelled *known, labelled *oth
     out.labels[out.rank++] = operands[0]->labels[batch[0].v[i]];
   for (int k = 0; k < 2; k++)
     for (int i = 0; i < operands[k]->rank; i++)
-      if (!hsc__dims_hold(batch[k], i) && !hsc__dims_hold(contracting[k], i))
+      if (!hsc_dims_contain(batch[k], i) && !hsc_dims_contain(contracting[k], i))
         out.labels[out.rank++] = operands[k]->labels[i];
   return out;
 }
@@ -178,13 +176,193 @@ HSC_RULE(dot_in_other_order) {
   return NULL;
 }
 
+// A product one of whose operands is a broadcast, a pad or a reverse of `source`.
+typedef struct mirrored {
+  hsc_builder *b;
+  const hsc_dot_dims *dims;
+  int side;           // of `from`
+  hsc_instr *from;    // the operand
+  hsc_instr *source;  // what it was made of
+  hsc_instr *to;      // the other operand
+  double threshold;   // how much less there must be to multiply
+  // [rank of from] the dimension of `to` that each one is contracted with; -1 = none
+  int64_t there[HSC_MAX_RANK];
+} mirrored;
+
+static void mirrored_of(hsc_builder *b, hsc_instr *dot, int side, double threshold, mirrored *out) {
+  const hsc_dot_dims *d = &dot->attr.dot;
+  hsc_dims mine = side ? d->rhs_contracting : d->lhs_contracting;
+  hsc_dims theirs = side ? d->lhs_contracting : d->rhs_contracting;
+  *out = (mirrored){.b = b,
+                    .dims = d,
+                    .side = side,
+                    .from = dot->operands[side],
+                    .source = dot->operands[side]->operands[0],
+                    .to = dot->operands[!side],
+                    .threshold = threshold};
+  for (int i = 0; i < out->from->shape.rank; i++)
+    out->there[i] = -1;
+  for (int i = 0; i < mine.count; i++)
+    out->there[mine.v[i]] = theirs.v[i];
+}
+
+// What is contracted is reversed on the other side instead.
+static bool mirror_reverse(const mirrored *m, hsc_instr *operands[2]) {
+  int64_t dims[HSC_MAX_RANK], rest[HSC_MAX_RANK];
+  int count = 0;
+  int left = 0;
+  hsc_dims reversed = m->from->attr.dims.dims;
+  if (elements(m->from) < m->threshold * elements(m->to))
+    return false;
+  for (int i = 0; i < reversed.count; i++) {
+    int64_t dim = reversed.v[i];
+    if (m->there[dim] >= 0)
+      dims[count++] = m->there[dim];
+    else
+      rest[left++] = dim;
+  }
+  if (count == 0)
+    return false;
+  hsc_attr moved = {.dims = {.dims = hsc_dims_copy(arena_of(m->b), count, dims)}};
+  hsc_attr kept = {.dims = {.dims = hsc_dims_copy(arena_of(m->b), left, rest)}};
+  operands[!m->side] =
+      hsc_build_op(m->b, HSC_OP_REVERSE, (hsc_shape){0}, &moved, 1, &m->to, 0, NULL);
+  operands[m->side] = m->source;
+  if (left)
+    operands[m->side] =
+        hsc_build_op(m->b, HSC_OP_REVERSE, (hsc_shape){0}, &kept, 1, &m->source, 0, NULL);
+  return true;
+}
+
+// Zeros that are contracted come to nothing: the other side is sliced to what meets no padding.
+static bool mirror_pad(const mirrored *m, hsc_instr *operands[2]) {
+  int64_t start[HSC_MAX_RANK], limit[HSC_MAX_RANK], stride[HSC_MAX_RANK];
+  hsc_arena *arena = arena_of(m->b);
+  int rank = m->from->shape.rank;
+  hsc_pad_dim *pads = HSC_NEW_ARRAY(arena, hsc_pad_dim, rank + 1);
+  int count = 0;
+  int left = 0;
+  double saved = 1;
+  if (!pads || !hsc__is_all(m->from->operands[1], 0))
+    return false;
+  for (int i = 0; i < m->to->shape.rank; i++) {
+    start[i] = 0;
+    limit[i] = m->to->shape.dims[i];
+    stride[i] = 1;
+  }
+  for (int i = 0; i < rank; i++) {
+    hsc_pad_dim pad = pads[i] = m->from->attr.pad.dims[i];
+    bool pads_any = pad.low || pad.high || pad.interior;
+    if (pad.low < 0 || pad.high < 0)
+      return false;
+    if (m->there[i] < 0) {
+      left += pads_any;
+      continue;
+    }
+    count += pads_any;
+    start[m->there[i]] = pad.low;
+    limit[m->there[i]] = m->from->shape.dims[i] - pad.high;
+    stride[m->there[i]] = pad.interior + 1;
+    saved *= (double)m->from->shape.dims[i] / (double)hsc_max(m->source->shape.dims[i], 1);
+    pads[i] = (hsc_pad_dim){0};
+  }
+  if (count == 0 || elements(m->source) == 0 || saved <= (left ? 2 : 1) * m->threshold)
+    return false;
+  hsc_attr pad = {.pad = {.rank = rank, .dims = pads}};
+  operands[!m->side] = hsc_build_slice(m->b, m->to, hsc_dims_copy(arena, m->to->shape.rank, start),
+                                       hsc_dims_copy(arena, m->to->shape.rank, limit),
+                                       hsc_dims_copy(arena, m->to->shape.rank, stride));
+  operands[m->side] = m->source;
+  if (left)
+    operands[m->side] = hsc_build_op(m->b, HSC_OP_PAD, (hsc_shape){0}, &pad, 2,
+                                     (hsc_instr *[]){m->source, m->from->operands[1]}, 0, NULL);
+  return true;
+}
+
+// Where the dimensions of a broadcast product go when the contracted ones that only repeat are
+// summed on the other side.
+typedef struct unrepeated {
+  int64_t place[HSC_MAX_RANK];     // [rank of from] -1 = gone
+  int64_t to_place[HSC_MAX_RANK];  // [rank of to]
+  int64_t sizes[HSC_MAX_RANK];     // [rank] of what stays of from
+  int64_t summed[HSC_MAX_RANK];    // [summed_count] of to
+  int rank, summed_count;
+  double saved;  // how many times less is multiplied
+} unrepeated;
+
+static void unrepeated_of(const mirrored *m, unrepeated *u) {
+  *u = (unrepeated){.saved = 1};
+  for (int i = 0; i < m->from->shape.rank; i++) {
+    bool gone = m->there[i] >= 0 && !hsc_dims_contain(m->from->attr.dims.dims, i);
+    u->place[i] = gone ? -1 : u->rank;
+    if (gone) {
+      u->summed[u->summed_count++] = m->there[i];
+      u->saved *= (double)m->from->shape.dims[i];
+    } else {
+      u->sizes[u->rank++] = m->from->shape.dims[i];
+    }
+  }
+  for (int i = 0, at = 0; i < m->to->shape.rank; i++)
+    u->to_place[i] = hsc_dims_contain((hsc_dims){u->summed_count, u->summed}, i) ? -1 : at++;
+}
+
+// The product's dimensions after that.
+static void renumber(const mirrored *m, const unrepeated *u, hsc_dot_dims *out) {
+  const hsc_dot_dims *d = m->dims;
+  hsc_dims mine = m->side ? d->rhs_contracting : d->lhs_contracting;
+  hsc_dims theirs = m->side ? d->lhs_contracting : d->rhs_contracting;
+  hsc_dims mine_batch = m->side ? d->rhs_batch : d->lhs_batch;
+  hsc_dims theirs_batch = m->side ? d->lhs_batch : d->rhs_batch;
+  int64_t contracting[2][HSC_MAX_RANK], batch[2][HSC_MAX_RANK];
+  int contracted = 0;
+  for (int i = 0; i < mine.count; i++) {
+    if (u->place[mine.v[i]] < 0)
+      continue;
+    contracting[m->side][contracted] = u->place[mine.v[i]];
+    contracting[!m->side][contracted++] = u->to_place[theirs.v[i]];
+  }
+  for (int i = 0; i < mine_batch.count; i++) {
+    batch[m->side][i] = u->place[mine_batch.v[i]];
+    batch[!m->side][i] = u->to_place[theirs_batch.v[i]];
+  }
+  out->lhs_batch = hsc_dims_copy(arena_of(m->b), mine_batch.count, batch[0]);
+  out->rhs_batch = hsc_dims_copy(arena_of(m->b), mine_batch.count, batch[1]);
+  out->lhs_contracting = hsc_dims_copy(arena_of(m->b), contracted, contracting[0]);
+  out->rhs_contracting = hsc_dims_copy(arena_of(m->b), contracted, contracting[1]);
+}
+
+// A value that repeats along what is contracted is multiplied once, with the sum of the others.
+static bool mirror_broadcast(const mirrored *m, hsc_instr *operands[2], hsc_dot_dims *out_dims) {
+  unrepeated u;
+  int64_t dims_of[HSC_MAX_RANK];
+  int source_rank = m->source->shape.rank;
+  unrepeated_of(m, &u);
+  bool same = u.rank == source_rank;
+  if (u.summed_count == 0 || u.saved <= (same ? 1 : 2) * m->threshold)
+    return false;
+  for (int i = 0; i < source_rank; i++) {
+    dims_of[i] = u.place[m->from->attr.dims.dims.v[i]];
+    same &= dims_of[i] == i;
+  }
+  operands[m->side] = m->source;
+  if (!same)
+    operands[m->side] = hsc_build_broadcast(
+        m->b, m->source, hsc_shape_array(arena_of(m->b), m->from->shape.type, u.rank, u.sizes),
+        hsc_dims_copy(arena_of(m->b), source_rank, dims_of));
+  operands[!m->side] =
+      hsc_build_reduce(m->b, m->to, hsc_build_scalar(m->b, m->to->shape.type, 0),
+                       hsc_dims_copy(arena_of(m->b), u.summed_count, u.summed),
+                       hsc_module_scalar_reducer(m->b->module, HSC_OP_ADD, m->to->shape.type));
+  renumber(m, &u, out_dims);
+  return true;
+}
+
 // What an operand only repeats, pads with zero or reverses along contracted dimensions is done to
 // the other operand instead: summed, cut, reversed.
 static hsc_instr *mirror_operand(const hsc_algsimp_options *o,
                                  hsc_builder *b,
                                  hsc_instr *dot,
                                  hsc_op wanted) {
-  const hsc_dot_dims *d = &dot->attr.dot;
   int side = 0;
   for (; side < 2; side++) {
     hsc_op op = dot->operands[side]->op;
@@ -193,127 +371,19 @@ static hsc_instr *mirror_operand(const hsc_algsimp_options *o,
   }
   if (side == 2 || dot->operands[side]->op != wanted)
     return NULL;
-  hsc_instr *from = dot->operands[side];
-  hsc_instr *to = dot->operands[!side];
-  hsc_instr *source = from->operands[0];
-  hsc_dims mine = side ? d->rhs_contracting : d->lhs_contracting;
-  hsc_dims theirs = side ? d->lhs_contracting : d->rhs_contracting;
-  int64_t there[HSC_MAX_RANK], dims[HSC_MAX_RANK], rest[HSC_MAX_RANK];
-  int count = 0;
-  int left = 0;
-  for (int i = 0; i < from->shape.rank; i++)
-    there[i] = -1;
-  for (int i = 0; i < mine.count; i++)
-    there[mine.v[i]] = theirs.v[i];
-  double threshold = o->associative_reordering_threshold;
-  hsc_attr attr = {.dot = *d};
+  mirrored m;
+  mirrored_of(b, dot, side, o->associative_reordering_threshold, &m);
+  hsc_attr attr = {.dot = dot->attr.dot};
   hsc_instr *operands[2];
-  if (from->op == HSC_OP_REVERSE) {
-    if (elements(from) < threshold * elements(to))
-      return NULL;
-    for (int i = 0; i < from->attr.dims.dims.count; i++) {
-      int64_t dim = from->attr.dims.dims.v[i];
-      if (there[dim] >= 0)
-        dims[count++] = there[dim];
-      else
-        rest[left++] = dim;
-    }
-    if (count == 0)
-      return NULL;
-    hsc_attr reverse = {.dims = {.dims = hsc_dims_copy(arena_of(b), count, dims)}};
-    hsc_attr kept = {.dims = {.dims = hsc_dims_copy(arena_of(b), left, rest)}};
-    operands[!side] = hsc_build_op(b, HSC_OP_REVERSE, (hsc_shape){0}, &reverse, 1, &to, 0, NULL);
-    operands[side] =
-        left ? hsc_build_op(b, HSC_OP_REVERSE, (hsc_shape){0}, &kept, 1, &source, 0, NULL) : source;
-  } else if (from->op == HSC_OP_PAD) {
-    int64_t start[HSC_MAX_RANK], limit[HSC_MAX_RANK], stride[HSC_MAX_RANK];
-    hsc_pad_dim *pads = HSC_NEW_ARRAY(arena_of(b), hsc_pad_dim, from->shape.rank + 1);
-    double saved = 1;
-    if (!pads || !hsc__is_all(from->operands[1], 0))
-      return NULL;
-    for (int i = 0; i < to->shape.rank; i++) {
-      start[i] = 0;
-      limit[i] = to->shape.dims[i];
-      stride[i] = 1;
-    }
-    for (int i = 0; i < from->shape.rank; i++) {
-      hsc_pad_dim p = pads[i] = from->attr.pad.dims[i];
-      if (p.low < 0 || p.high < 0)
-        return NULL;
-      if (there[i] < 0) {
-        left += p.low || p.high || p.interior;
-        continue;
-      }
-      count += p.low || p.high || p.interior;
-      start[there[i]] = p.low;
-      limit[there[i]] = from->shape.dims[i] - p.high;
-      stride[there[i]] = p.interior + 1;
-      saved *=
-          (double)from->shape.dims[i] / (double)(source->shape.dims[i] ? source->shape.dims[i] : 1);
-      pads[i] = (hsc_pad_dim){0};
-    }
-    if (count == 0 || elements(source) == 0 || saved <= (left ? 2 : 1) * threshold)
-      return NULL;
-    hsc_attr pad = {.pad = {.rank = from->shape.rank, .dims = pads}};
-    hsc_arena *arena = arena_of(b);
-    operands[!side] = hsc_build_slice(b, to, hsc_dims_copy(arena, to->shape.rank, start),
-                                      hsc_dims_copy(arena, to->shape.rank, limit),
-                                      hsc_dims_copy(arena, to->shape.rank, stride));
-    operands[side] = left ? hsc_build_op(b, HSC_OP_PAD, (hsc_shape){0}, &pad, 2,
-                                         (hsc_instr *[]){source, from->operands[1]}, 0, NULL)
-                          : source;
-  } else {
-    int64_t sizes[HSC_MAX_RANK], place[HSC_MAX_RANK], to_place[HSC_MAX_RANK],
-        contracting[2][HSC_MAX_RANK], batch[2][HSC_MAX_RANK], dims_of[HSC_MAX_RANK];
-    double saved = 1;
-    int rank = 0;
-    int contracted = 0;
-    for (int i = 0; i < from->shape.rank; i++) {
-      bool gone = there[i] >= 0 && !hsc__dims_hold(from->attr.dims.dims, i);
-      place[i] = gone ? -1 : rank;
-      if (gone) {
-        dims[count++] = there[i];
-        saved *= (double)from->shape.dims[i];
-      } else {
-        sizes[rank++] = from->shape.dims[i];
-      }
-    }
-    if (count == 0)
-      return NULL;
-    for (int i = 0, at = 0; i < to->shape.rank; i++)
-      to_place[i] = hsc__dims_hold((hsc_dims){count, dims}, i) ? -1 : at++;
-    for (int i = 0; i < mine.count; i++) {
-      if (place[mine.v[i]] < 0)
-        continue;
-      contracting[side][contracted] = place[mine.v[i]];
-      contracting[!side][contracted++] = to_place[theirs.v[i]];
-    }
-    hsc_dims mine_batch = side ? d->rhs_batch : d->lhs_batch;
-    hsc_dims theirs_batch = side ? d->lhs_batch : d->rhs_batch;
-    for (int i = 0; i < mine_batch.count; i++) {
-      batch[side][i] = place[mine_batch.v[i]];
-      batch[!side][i] = to_place[theirs_batch.v[i]];
-    }
-    bool same = rank == source->shape.rank;
-    if (saved <= (same ? 1 : 2) * threshold)
-      return NULL;
-    for (int i = 0; i < source->shape.rank; i++)
-      dims_of[i] = place[from->attr.dims.dims.v[i]];
-    for (int i = 0; i < source->shape.rank; i++)
-      same &= dims_of[i] == i;
-    operands[side] =
-        same ? source
-             : hsc_build_broadcast(b, source,
-                                   hsc_shape_array(arena_of(b), from->shape.type, rank, sizes),
-                                   hsc_dims_copy(arena_of(b), source->shape.rank, dims_of));
-    operands[!side] = hsc_build_reduce(
-        b, to, hsc_build_scalar(b, to->shape.type, 0), hsc_dims_copy(arena_of(b), count, dims),
-        hsc_module_scalar_reducer(b->module, HSC_OP_ADD, to->shape.type));
-    attr.dot.lhs_batch = hsc_dims_copy(arena_of(b), mine_batch.count, batch[0]);
-    attr.dot.rhs_batch = hsc_dims_copy(arena_of(b), mine_batch.count, batch[1]);
-    attr.dot.lhs_contracting = hsc_dims_copy(arena_of(b), contracted, contracting[0]);
-    attr.dot.rhs_contracting = hsc_dims_copy(arena_of(b), contracted, contracting[1]);
-  }
+  bool mirrors;
+  if (wanted == HSC_OP_REVERSE)
+    mirrors = mirror_reverse(&m, operands);
+  else if (wanted == HSC_OP_PAD)
+    mirrors = mirror_pad(&m, operands);
+  else
+    mirrors = mirror_broadcast(&m, operands, &attr.dot);
+  if (!mirrors)
+    return NULL;
   return hsc_build_op(b, HSC_OP_DOT, hsc_shape_with_type((hsc_shape){0}, dot->shape.type), &attr, 2,
                       operands, 0, NULL);
 }
@@ -352,7 +422,7 @@ HSC_RULE(slice_of_dot) {
       for (int k = 0; k < batch[side].count; k++)
         if (batch[side].v[k] == i)
           dim = k;
-      if (dim < 0 && !hsc__dims_hold(contracting[side], i)) {
+      if (dim < 0 && !hsc_dims_contain(contracting[side], i)) {
         dim = at++;
         is_free |= instr->shape.dims[dim] > 1;
       }
@@ -395,7 +465,7 @@ HSC_RULE(sum_of_dot) {
   old_flops += elements(dot) - elements(instr);
   uint64_t folded = 0;
   for (int i = 0; i < out.rank; i++) {
-    if (hsc__dims_hold(instr->attr.dims.dims, i))
+    if (hsc_dims_contain(instr->attr.dims.dims, i))
       folded |= 1ull << out.labels[i];
     else
       kept.labels[kept.rank++] = out.labels[i];

@@ -185,72 +185,98 @@ static void exchange(normalizer *n, hsc_builder *b, hsc_instr *dot) {
   n->physical[dot->index] = replacement;
 }
 
-static hsc_status *normalize(normalizer *n, hsc_instr *instr) {
-  hsc_builder b;
-  hsc_builder_at(&b, n->computation, instr);
-  b.metadata = instr->metadata;
-  bool edge = n->computation == n->computation->module->entry && n->computation->root == instr;
-  const hsc_instr *operand = instr->operand_count ? instr->operands[0] : NULL;
-  if (instr->op == HSC_OP_BITCAST && hsc_shape_is_array(&instr->shape) &&
-      operand->shape.type == instr->shape.type && hsc_shape_is_array(&operand->shape) &&
-      (is_special(instr) || is_special(operand)) && !(edge && is_special(instr)) &&
-      !(instr->shape.layout && instr->shape.layout->extra) &&
-      !(operand->shape.layout && operand->shape.layout->extra)) {
-    if (!hsc__pass_spend(n->cx))
-      return NULL;
-    hsc_instr *physical = build_physical(n, &b, instr->operands[0]);
-    hsc_shape shape = physical_shape(n, &instr->shape);
-    if (!hsc_shape_same_dims(&physical->shape, &shape))
-      physical = hsc_build_reshape(&b, physical, shape.rank, shape.dims);
-    HSC_TRY(hsc_builder_finish(&b, NULL, NULL));
-    if (!is_special(instr))
-      return hsc__replace(instr, physical);
-    n->physical[instr->index] = physical;
-    return NULL;
+static bool has_extra_layout(const hsc_instr *x) {
+  return x->shape.layout && x->shape.layout->extra;
+}
+
+// A bitcast between arrays of one type of which one has a special layout: a reshape of what lies in
+// memory, unless it is the program's result, whose layout is given (`edge`).
+static bool is_layout_bitcast(const hsc_instr *instr, bool edge) {
+  if (instr->op != HSC_OP_BITCAST || !hsc_shape_is_array(&instr->shape))
+    return false;
+  const hsc_instr *operand = instr->operands[0];
+  if (operand->shape.type != instr->shape.type || !hsc_shape_is_array(&operand->shape))
+    return false;
+  return (is_special(instr) || is_special(operand)) && !(edge && is_special(instr)) &&
+         !has_extra_layout(instr) && !has_extra_layout(operand);
+}
+
+static hsc_status *normalize_bitcast(normalizer *n, hsc_builder *b, hsc_instr *instr) {
+  hsc_instr *physical = build_physical(n, b, instr->operands[0]);
+  hsc_shape shape = physical_shape(n, &instr->shape);
+  if (!hsc_shape_same_dims(&physical->shape, &shape))
+    physical = hsc_build_reshape(b, physical, shape.rank, shape.dims);
+  HSC_TRY(hsc_builder_finish(b, NULL, NULL));
+  if (!is_special(instr))
+    return hsc__replace(instr, physical);
+  n->physical[instr->index] = physical;
+  return NULL;
+}
+
+static hsc_status *normalize_elementwise(normalizer *n, hsc_builder *b, hsc_instr *instr) {
+  hsc_instr *operands[8];
+  if (instr->operand_count > (int)HSC_COUNT_OF(operands))
+    return hsc_builder_finish(b, NULL, NULL);
+  for (int o = 0; o < instr->operand_count; o++)
+    operands[o] = in_order(n, b, instr->operands[o], &instr->shape);
+  hsc_instr *replacement = hsc_build_clone(b, instr, operands);
+  if (!b->status) {
+    replacement->shape = physical_shape(n, &instr->shape);
+    replacement->index = n->count;
+    n->physical[instr->index] = replacement;
   }
-  if (is_special(instr) && !edge && is_plain_elementwise(instr) && has_physical_operand(n, instr) &&
-      all_in_order(n, instr)) {
-    if (!hsc__pass_spend(n->cx))
-      return NULL;
-    hsc_instr *operands[8];
-    if (instr->operand_count > 8)
-      return hsc_builder_finish(&b, NULL, NULL);
-    for (int o = 0; o < instr->operand_count; o++)
-      operands[o] = in_order(n, &b, instr->operands[o], &instr->shape);
-    hsc_instr *replacement = hsc_build_clone(&b, instr, operands);
-    if (!b.status) {
-      replacement->shape = physical_shape(n, &instr->shape);
-      replacement->index = n->count;
-      n->physical[instr->index] = replacement;
-    }
-    return hsc_builder_finish(&b, NULL, NULL);
-  }
+  return hsc_builder_finish(b, NULL, NULL);
+}
+
+// Operands that lie otherwise now: as they are where the operation takes them so, else in the order
+// that it knows. *out_goes_on: the pass may change more.
+static hsc_status *normalize_operands(normalizer *n,
+                                      hsc_builder *b,
+                                      hsc_instr *instr,
+                                      bool *out_goes_on) {
+  *out_goes_on = false;
   for (int o = 0; o < instr->operand_count; o++) {
     if (!physical_of(n, instr->operands[o]))
       continue;
     hsc__order order = hsc__order_of(&instr->operands[o]->shape);
     if (!hsc__pass_spend(n->cx))
-      return hsc_builder_finish(&b, NULL, NULL);
+      return hsc_builder_finish(b, NULL, NULL);
     if (hsc__takes_order(instr, o, &order))
       take_physical(n, instr, o);
     else if (instr->op == HSC_OP_BITCAST)
       continue;  // the program's result, whose order is given: it goes by its operand's
     else
-      hsc_instr_set_operand(instr, o, build_logical(n, &b, instr->operands[o]));
+      hsc_instr_set_operand(instr, o, build_logical(n, b, instr->operands[o]));
   }
-  HSC_TRY(hsc_builder_finish(&b, NULL, NULL));
-  if (is_special(instr) && !edge) {
-    hsc__order order = hsc__order_of(&instr->shape);
-    if (hsc__is_exchanged_dot(instr, &order)) {
-      if (!hsc__pass_spend(n->cx))
-        return NULL;
-      hsc_builder_at(&b, n->computation, instr);
-      b.metadata = instr->metadata;
-      exchange(n, &b, instr);
-      return hsc_builder_finish(&b, NULL, NULL);
-    }
-  }
-  return hsc_arena_status(n->arena);
+  *out_goes_on = true;
+  return hsc_builder_finish(b, NULL, NULL);
+}
+
+static hsc_status *normalize(normalizer *n, hsc_instr *instr) {
+  hsc_builder b;
+  hsc_builder_at(&b, n->computation, instr);
+  b.metadata = instr->metadata;
+  bool edge = n->computation == n->computation->module->entry && n->computation->root == instr;
+  if (is_layout_bitcast(instr, edge))
+    return hsc__pass_spend(n->cx) ? normalize_bitcast(n, &b, instr) : NULL;
+  if (is_special(instr) && !edge && is_plain_elementwise(instr) && has_physical_operand(n, instr) &&
+      all_in_order(n, instr))
+    return hsc__pass_spend(n->cx) ? normalize_elementwise(n, &b, instr) : NULL;
+  bool goes_on;
+  HSC_TRY(normalize_operands(n, &b, instr, &goes_on));
+  if (!goes_on)
+    return NULL;
+  if (!is_special(instr) || edge)
+    return hsc_arena_status(n->arena);
+  hsc__order order = hsc__order_of(&instr->shape);
+  if (!hsc__is_exchanged_dot(instr, &order))
+    return hsc_arena_status(n->arena);
+  if (!hsc__pass_spend(n->cx))
+    return NULL;
+  hsc_builder_at(&b, n->computation, instr);
+  b.metadata = instr->metadata;
+  exchange(n, &b, instr);
+  return hsc_builder_finish(&b, NULL, NULL);
 }
 
 static hsc_status *normalize_computation(hsc_computation *computation, hsc_pass_context *cx) {

@@ -1,5 +1,6 @@
 // convolution.c - brings convolutions to canonical form and chooses how they are done (see
 // convolution.h). Running one task of them is conv_tasks.c, the whole thunk_convolution.c.
+#include "base/core/ints.h"
 #include "cpu/kernels/conv/convolution.h"
 
 #include <stdlib.h>
@@ -25,13 +26,6 @@ static const double PARALLEL_MULTIPLY_ADDS = 800e3;
 static const double TASK_MULTIPLY_ADDS = 400e3;
 enum { TASKS_PER_THREAD = 6, SHORT_RUN = 16, MAX_K_PARTS = 64 };
 static const int64_t MAX_PARTIAL_BYTES = 16 << 20;
-
-static int64_t divide_up(int64_t a, int64_t b) {
-  return (a + b - 1) / b;
-}
-static int64_t round_up(int64_t a, int64_t b) {
-  return divide_up(a, b) * b;
-}
 
 static int64_t gcd(int64_t a, int64_t b) {
   while (b) {
@@ -190,7 +184,7 @@ static void copy_rhs(const hsc_instr *instr, hsc_convolution *c) {
 
 static int64_t take(int64_t *total, int64_t bytes) {
   int64_t at = *total;
-  *total += round_up(bytes, 64);
+  *total += hsc_round_up(bytes, 64);
   return at;
 }
 
@@ -318,7 +312,7 @@ static void plan_tasks(hsc_convolution *c, const hsc_cpu_isa *isa, int threads) 
   int64_t steps = c->taps * c->features;
   int64_t phase_rows = c->batch;
   for (int a = 0; a < c->axis_count; a++)
-    phase_rows *= divide_up(c->axes[a].out_size, c->axes[a].phases);
+    phase_rows *= hsc_divide_up(c->axes[a].out_size, c->axes[a].phases);
   c->m_parts = c->n_parts = c->k_parts = 1;
   c->m_task = phase_rows;
   c->n_task = c->columns;
@@ -330,12 +324,12 @@ static void plan_tasks(hsc_convolution *c, const hsc_cpu_isa *isa, int threads) 
   if (wanted > (int64_t)threads * TASKS_PER_THREAD)
     wanted = (int64_t)threads * TASKS_PER_THREAD;
   if (c->algorithm == HSC_CONV_ROWS_COARSE)
-    wanted = divide_up(wanted, 3);
+    wanted = hsc_divide_up(wanted, 3);
   int64_t have = c->candidate == HSC_CONV_CHANNELS ? 1 : c->groups * c->phase_count;
   if (c->candidate == HSC_CONV_PACKED && have < wanted && c->algorithm != HSC_CONV_PACKED_WHOLE) {
     // The sum is the long side: parts of it share no packing, but each has a product of its own.
     int64_t product = c->groups * c->rows * c->columns * bytes;
-    int64_t parts = divide_up(wanted, have);
+    int64_t parts = hsc_divide_up(wanted, have);
     if (parts > MAX_PARTIAL_BYTES / product)
       parts = MAX_PARTIAL_BYTES / product;
     if (parts > steps / (4 * c->k_block))
@@ -355,20 +349,20 @@ static void plan_tasks(hsc_convolution *c, const hsc_cpu_isa *isa, int threads) 
       n_wanted++;
     else
       break;
-    c->m_task = round_up(divide_up(phase_rows, m_wanted), tallest);
-    c->n_task = round_up(divide_up(c->columns, n_wanted), width);
+    c->m_task = hsc_round_up(hsc_divide_up(phase_rows, m_wanted), tallest);
+    c->n_task = hsc_round_up(hsc_divide_up(c->columns, n_wanted), width);
   }
-  c->m_parts = divide_up(phase_rows, c->m_task);
-  c->n_parts = divide_up(c->columns, c->n_task);
+  c->m_parts = hsc_divide_up(phase_rows, c->m_task);
+  c->n_parts = hsc_divide_up(c->columns, c->n_task);
   // What a task writes down about its rows has to fit the second cache.
   if (c->m_task > 4096) {
     c->m_task = 4096 / tallest * tallest;
-    c->m_parts = divide_up(phase_rows, c->m_task);
+    c->m_parts = hsc_divide_up(phase_rows, c->m_task);
   }
-  c->k_part = divide_up(steps, c->k_parts);
+  c->k_part = hsc_divide_up(steps, c->k_parts);
   if (c->k_parts > 1) {
-    c->k_part = round_up(c->k_part, c->k_block);
-    c->k_parts = divide_up(steps, c->k_part);
+    c->k_part = hsc_round_up(c->k_part, c->k_block);
+    c->k_parts = hsc_divide_up(steps, c->k_part);
   }
   if (c->k_parts > 1)
     c->partial_offset =
@@ -389,9 +383,9 @@ static void size_worker_scratch(hsc_convolution *c, const hsc_cpu_isa *isa) {
     c->worker_scratch_bytes = total;
     return;
   }
-  take(&total, c->k_block * round_up(c->n_task, width) * bytes);  // packed right side
+  take(&total, c->k_block * hsc_round_up(c->n_task, width) * bytes);  // packed right side
   if (c->candidate == HSC_CONV_PACKED)
-    take(&total, c->k_block * round_up(c->m_block, tallest) * bytes);
+    take(&total, c->k_block * hsc_round_up(c->m_block, tallest) * bytes);
   take(&total, (c->candidate == HSC_CONV_PACKED ? c->m_block : c->k_block) * bytes);  // zeros
   take(&total, c->m_task * words * 8);                                                // rows
   take(&total, c->k_block * words * 8);  // taps or steps
@@ -461,6 +455,73 @@ static int winograd_tile(int32_t candidate) {
   return 0;
 }
 
+// Chooses how the convolution is done and brings its operands into the forms that this way reads:
+// copies where it must, merged dimensions where it can. algorithm < 0: the choice is ours.
+static hsc_status *choose_form(const hsc_instr *instr, int64_t algorithm, hsc_convolution *c) {
+  if (algorithm >= 0 && candidate_kernels[algorithm] == HSC_CONV_CHANNELS && !is_depthwise(c))
+    return HSC_ERR(FAILED_PRECONDITION, "%s: not a depthwise convolution",
+                   candidate_texts[algorithm]);
+  c->candidate = algorithm < 0 ? (int32_t)choose_candidate(c) : candidate_kernels[algorithm];
+  c->algorithm = algorithm < 0 ? c->candidate : (int32_t)algorithm;
+  bool features_run = c->lhs_feature_stride == 1 || c->features == 1;
+  if (c->lhs.type != c->compute_type ||
+      (!features_run && c->lhs_batch_stride != 1 && winograd_tile(c->candidate)) ||
+      (c->candidate == HSC_CONV_ROWS && !features_run)) {
+    copy_lhs(instr, c);
+    if (algorithm < 0)
+      c->candidate = c->algorithm = (int32_t)choose_candidate(c);
+  }
+  if (c->features == 1)
+    c->lhs_feature_stride = 1;
+  if (c->rhs.type != c->compute_type)
+    copy_rhs(instr, c);
+  if (c->candidate == HSC_CONV_ROWS)
+    merge_features(instr, c);
+  else if (c->candidate == HSC_CONV_PACKED)
+    merge_batches(instr, c);
+  return NULL;
+}
+
+// What the window and the result come to: taps, rows, phases.
+static void count_rows(hsc_convolution *c) {
+  bool packed = c->candidate == HSC_CONV_PACKED;
+  if (packed)
+    c->phase_count = 1;
+  c->taps = 1;
+  c->rows = c->batch;
+  for (int a = 0; a < c->axis_count; a++) {
+    if (packed)
+      c->axes[a].phases = 1;
+    c->taps *= c->axes[a].window;
+    c->rows *= c->axes[a].out_size;
+  }
+}
+
+static void place_result_copy(const hsc_instr *instr, hsc_convolution *c) {
+  if (!c->out_copied)
+    return;
+  int64_t elements = hsc_shape_elements(&instr->shape);
+  c->out_scratch_offset =
+      take(&c->scratch_bytes, elements * (int64_t)hsc_type_bytes((hsc_type)c->compute_type));
+  c->out_convert_offset = c->out_scratch_offset;
+  if (c->out_type != c->compute_type)
+    c->out_convert_offset =
+        take(&c->scratch_bytes, elements * (int64_t)hsc_type_bytes((hsc_type)c->out_type));
+}
+
+// A panel of the right side (k_block x two registers) takes half of the first cache, a block of the
+// left side half of the second.
+static void plan_blocks(hsc_convolution *c, const hsc_cpu_isa *isa) {
+  int64_t bytes = (int64_t)hsc_type_bytes((hsc_type)c->compute_type);
+  c->k_block = isa->l1_bytes / 2 / (isa->vector_bytes * 2);
+  if (c->algorithm == HSC_CONV_ROWS_DEEP || c->algorithm == HSC_CONV_PACKED_DEEP)
+    c->k_block *= 2;
+  if (c->algorithm == HSC_CONV_ROWS_SHALLOW)
+    c->k_block /= 2;
+  c->k_block = hsc_min(hsc_max(c->k_block, 64), hsc_max(c->taps * c->features, 1));
+  c->m_block = hsc_clamp(isa->l2_bytes / 2 / (c->k_block * bytes), 24, 480);
+}
+
 // algorithm < 0: by rule.
 static hsc_status *plan(const hsc_instr *instr,
                         const hsc_cpu_isa *isa,
@@ -483,63 +544,11 @@ static hsc_status *plan(const hsc_instr *instr,
     c->phase_count *= c->axes[a].phases;
   if (!lays_out_result(instr, c) || c->out_type != c->compute_type)
     copy_out(instr, c);
-  if (algorithm >= 0 && candidate_kernels[algorithm] == HSC_CONV_CHANNELS && !is_depthwise(c))
-    return HSC_ERR(FAILED_PRECONDITION, "%s: not a depthwise convolution",
-                   candidate_texts[algorithm]);
-  c->candidate = algorithm < 0 ? (int32_t)choose_candidate(c) : candidate_kernels[algorithm];
-  c->algorithm = algorithm < 0 ? c->candidate : (int32_t)algorithm;
-  bool features_run = c->lhs_feature_stride == 1 || c->features == 1;
-  if (c->lhs.type != c->compute_type ||
-      (!features_run && c->lhs_batch_stride != 1 && winograd_tile(c->candidate)) ||
-      (c->candidate == HSC_CONV_ROWS && !features_run)) {
-    copy_lhs(instr, c);
-    if (algorithm < 0)
-      c->candidate = c->algorithm = (int32_t)choose_candidate(c);
-  }
-  if (c->features == 1)
-    c->lhs_feature_stride = 1;
-  if (c->rhs.type != c->compute_type)
-    copy_rhs(instr, c);
-  if (c->candidate == HSC_CONV_ROWS)
-    merge_features(instr, c);
-  else if (c->candidate == HSC_CONV_PACKED)
-    merge_batches(instr, c);
-  if (c->candidate == HSC_CONV_PACKED)
-    c->phase_count = 1;
-  c->taps = 1;
-  c->rows = c->batch;
-  for (int a = 0; a < c->axis_count; a++) {
-    if (c->candidate == HSC_CONV_PACKED)
-      c->axes[a].phases = 1;
-    c->taps *= c->axes[a].window;
-    c->rows *= c->axes[a].out_size;
-  }
+  HSC_TRY(choose_form(instr, algorithm, c));
+  count_rows(c);
   place_copies(c);
-  if (c->out_copied) {
-    int64_t elements = hsc_shape_elements(&instr->shape);
-    c->out_scratch_offset =
-        take(&c->scratch_bytes, elements * (int64_t)hsc_type_bytes((hsc_type)c->compute_type));
-    c->out_convert_offset = c->out_scratch_offset;
-    if (c->out_type != c->compute_type)
-      c->out_convert_offset =
-          take(&c->scratch_bytes, elements * (int64_t)hsc_type_bytes((hsc_type)c->out_type));
-  }
-  // A panel of the right side (k_block x two registers) takes half of the first cache.
-  int64_t bytes = (int64_t)hsc_type_bytes((hsc_type)c->compute_type);
-  c->k_block = isa->l1_bytes / 2 / (isa->vector_bytes * 2);
-  if (c->algorithm == HSC_CONV_ROWS_DEEP || c->algorithm == HSC_CONV_PACKED_DEEP)
-    c->k_block *= 2;
-  if (c->algorithm == HSC_CONV_ROWS_SHALLOW)
-    c->k_block /= 2;
-  if (c->k_block < 64)
-    c->k_block = 64;
-  if (c->k_block > c->taps * c->features)
-    c->k_block = c->taps * c->features > 0 ? c->taps * c->features : 1;
-  c->m_block = isa->l2_bytes / 2 / (c->k_block * bytes);
-  if (c->m_block < 24)
-    c->m_block = 24;
-  if (c->m_block > 480)
-    c->m_block = 480;
+  place_result_copy(instr, c);
+  plan_blocks(c, isa);
   order_rows(c);
   if (winograd_tile(c->candidate)) {
     c->m_task = c->n_task = c->m_parts = c->n_parts = c->k_parts = c->m_block = 1;
@@ -547,8 +556,7 @@ static hsc_status *plan(const hsc_instr *instr,
                              threads, c);
   }
   plan_tasks(c, isa, threads);
-  if (c->m_block > c->m_task)
-    c->m_block = c->m_task;
+  c->m_block = hsc_min(c->m_block, c->m_task);
   size_worker_scratch(c, isa);
   return NULL;
 }
