@@ -9,6 +9,8 @@ import re
 import sys
 import tokenize
 
+import house
+
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 SOURCES = ("src", "include", "tests", "bench", "tools", "scripts", "docs")
 SUFFIXES = {".c", ".h", ".def", ".py", ".md", ".build"}
@@ -171,6 +173,36 @@ def order_of_arguments() -> list[str]:
     return problems
 
 
+def nested_conditionals() -> list[str]:
+    """A ?: inside of another one, in the condition or in a branch, is read from the inside out: an
+    if, a table or a function says it in order."""
+    found = []
+    for path in house.sources():
+        code, _ = house.split_comments(path.read_text(encoding="utf-8"))
+        depth = 0
+        open_at = []  # depths of parentheses at which a ?: is not over
+        for match in house.TOKEN.finditer(code):
+            token = match.group(0)
+            if token in ";{}":
+                open_at = []
+                depth = 0
+            elif token in "([":
+                depth += 1
+            elif token in ")]":
+                depth -= 1
+                open_at = [at for at in open_at if at <= depth]
+            elif token == ",":
+                open_at = [at for at in open_at if at != depth]
+            elif token == "?":
+                if open_at:
+                    line = code.count("\n", 0, match.start()) + 1
+                    found.append(
+                        f"{path.relative_to(ROOT)}:{line}: a ?: in a ?:; if, a table or a function"
+                    )
+                open_at.append(depth)
+    return found
+
+
 def long_python_lines(path: pathlib.Path) -> set[int]:
     """Lines over the limit, but for those that a string makes so (HLO and JavaScript inside of
     Python). Not in models/: the lines of those scripts are named by the programs made from them."""
@@ -189,7 +221,7 @@ def main() -> int:
     for problem in broken_links():
         print(problem)
         bad += 1
-    for problem in undocumented_variables() + order_of_arguments():
+    for problem in undocumented_variables() + order_of_arguments() + nested_conditionals():
         print(problem)
         bad += 1
     for top in SOURCES:

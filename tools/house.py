@@ -138,7 +138,10 @@ def linkage(build: pathlib.Path) -> tuple[list[str], list[str], list[str]]:
         generated = name.startswith(
             ("hsc__pass_", "hsc__cpu_run_", "hsc_cmd_", "hsc__infer_", "hsc__job_", "hsc__PJRT_")
         )
-        if generated:
+        exported = re.search(
+            rf"(?:HSC_EXPORT|visibility\(\"\w+\")[^;{{]*\b{name}\(", text.get(source, "")
+        )
+        if generated or exported:
             continue
         (unused if mentions <= 1 else local).append(f"{source}: {name}")
     return [f"{a} <-> {b}" for a, b in pairs], unused, local

@@ -8,13 +8,8 @@
 
 enum { MOST_ROWS = 24 };
 
-static const char *text_of(json_t *row, const char *key) {
-  const char *text = json_string_value(json_object_get(row, key));
-  return text ? text : "";
-}
-
 static bool is(json_t *row, const char *key, const char *value) {
-  return !strcmp(text_of(row, key), value);
+  return !strcmp(hsc_json_text_or_empty(row, key), value);
 }
 
 static double ratio_of(json_t *row) {
@@ -55,7 +50,7 @@ static void put_effects(json_t *const *rows, size_t count, const char *verdict, 
     if (!separator)
       hsc_bytes_printf(out, "; %s without", verdict);
     hsc_bytes_printf(out, "%s %s (%.3g times the time)", separator ? separator : "",
-                     text_of(rows[i], "pass"), ratio_of(rows[i]));
+                     hsc_json_text_or_empty(rows[i], "pass"), ratio_of(rows[i]));
     separator = ",";
   }
 }
@@ -104,10 +99,10 @@ static void add_time(hsc_table *table, json_t *row) {
 static void add_row(hsc_table *table, json_t *row, bool timed) {
   const char *numbers = json_string_value(hsc_json_path(row, "numbers", "verdict", NULL));
   hsc_table_row(table);
-  hsc_table_text(table, text_of(row, "pass"));
+  hsc_table_text(table, hsc_json_text_or_empty(row, "pass"));
   add_change(table, row, "instructions");
   add_change(table, row, "kernels");
-  hsc_table_text(table, has_failed(row) ? text_of(row, "outcome") : numbers);
+  hsc_table_text(table, has_failed(row) ? hsc_json_text_or_empty(row, "outcome") : numbers);
   if (timed) {
     add_time(table, row);
     hsc_table_text(table, json_string_value(json_object_get(row, "verdict")));

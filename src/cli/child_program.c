@@ -1,4 +1,5 @@
 // child_program.c - starts the user's program with the tracer preloaded and waits for it.
+#include "base/process/python.h"
 #include "base/core/hash.h"
 #include "base/files/file_io.h"
 #include "base/files/places.h"
@@ -98,10 +99,7 @@ hsc_status *hsc_cli_run_program(hsc_cli *cli,
   pid_t child = 0;
   int error = posix_spawnp(&child, argv[0], NULL, &attributes, argv, environment);
   posix_spawnattr_destroy(&attributes);
-  hsc_status *status =
-      error ? hsc_status_make(error == ENOENT ? HSC_NOT_FOUND : HSC_PERMISSION_DENIED, __FILE__,
-                              __LINE__, "cannot start '%s': %s", argv[0], strerror(error))
-            : NULL;
+  hsc_status *status = hsc_cli_not_started(argv[0], error);
   while (!status && waitpid(child, out_wait, 0) < 0)
     if (errno != EINTR)
       status = HSC_ERR(INTERNAL, "lost the program: %s", strerror(errno));
@@ -126,12 +124,16 @@ static const char *hook_folder(hsc_cli *cli) {
   return folder && hsc_file_exists(folder) ? folder : NULL;
 }
 
+hsc_status *hsc_cli_not_started(const char *program, int error) {
+  if (!error)
+    return NULL;
+  return hsc_status_make(error == ENOENT ? HSC_NOT_FOUND : HSC_PERMISSION_DENIED, __FILE__,
+                         __LINE__, "cannot start '%s': %s", program, strerror(error));
+}
+
 const char *hsc_cli_python_hook(hsc_cli *cli) {
-  const char *path = getenv("PYTHONPATH");
   const char *folder = hook_folder(cli);  // programs in other languages need none
-  return folder ? hsc_arena_printf(cli->arena, "PYTHONPATH=%s%s%s", folder,
-                                   path && *path ? ":" : "", path ? path : "")
-                : NULL;
+  return folder ? hsc_python_path(cli->arena, folder) : NULL;
 }
 
 void hsc_cli_program_ended(hsc_cli *cli, int waited) {

@@ -9,6 +9,8 @@
 // Errors: NOT_FOUND (the tracer, the program), PERMISSION_DENIED.
 HSC_MUST_USE hsc_status *hsc_cli_run_program(
     hsc_cli *cli, const hsc_list *command, const char *const *set, size_t set_count, int *out_wait);
+// What posix_spawn's error means for `program`; NULL for 0.
+HSC_MUST_USE hsc_status *hsc_cli_not_started(const char *program, int error);
 // Makes the exit code of hloscope that of the program, and says how it ended where it failed: the
 // first thing that is said.
 void hsc_cli_program_ended(hsc_cli *cli, int waited);

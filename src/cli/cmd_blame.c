@@ -7,6 +7,7 @@
 #include "lab/blame/blame_capture.h"
 #include "lab/blame/blame_report.h"
 #include "lab/run/given_inputs.h"
+#include "lab/run/json_tree.h"
 #include "lab/run/kept_failure.h"
 #include "formats/common/formats.h"
 #include "transform/redact.h"
@@ -107,25 +108,22 @@ static void show_progress(void *user, int64_t done, int64_t total, const char *t
     hsc_cli_progress_of(cli, done, total, text);
 }
 
-static const char *text_at(const json_t *object, const char *key) {
-  return json_string_value(json_object_get(object, key));
-}
-
 static hsc_status *print_text(hsc_cli *cli, json_t *document) {
   json_t *row;
   size_t i;
-  hsc_cli_paragraph(cli, "%s\n", text_at(document, "headline"));
+  hsc_cli_paragraph(cli, "%s\n", hsc_json_text(document, "headline"));
   json_t *instruction = json_object_get(document, "instruction");
-  if (text_at(instruction, "text"))
-    hsc_cli_print(cli, "first in  %s\n", text_at(instruction, "text"));
-  if (text_at(document, "source") && *text_at(document, "source"))
-    hsc_cli_print(cli, "from      %s\n", text_at(document, "source"));
+  if (hsc_json_text(instruction, "text"))
+    hsc_cli_print(cli, "first in  %s\n", hsc_json_text(instruction, "text"));
+  if (hsc_json_text(document, "source") && *hsc_json_text(document, "source"))
+    hsc_cli_print(cli, "from      %s\n", hsc_json_text(document, "source"));
   json_array_foreach (json_object_get(document, "evidence"), i, row)
-    hsc_cli_print(cli, "%s%s\n  %s\n", i ? "" : "\n", text_at(row, "question"),
-                  text_at(row, "answer"));
-  if (text_at(document, "report"))
-    hsc_cli_print(cli, "report    %s/ISSUE.md\n", text_at(document, "report"));
-  hsc_cli_print(cli, "checked   %s\n", text_at(json_object_get(document, "coverage"), "sentence"));
+    hsc_cli_print(cli, "%s%s\n  %s\n", i ? "" : "\n", hsc_json_text(row, "question"),
+                  hsc_json_text(row, "answer"));
+  if (hsc_json_text(document, "report"))
+    hsc_cli_print(cli, "report    %s/ISSUE.md\n", hsc_json_text(document, "report"));
+  hsc_cli_print(cli, "checked   %s\n",
+                hsc_json_text(json_object_get(document, "coverage"), "sentence"));
   return NULL;
 }
 
@@ -304,7 +302,7 @@ static hsc_status *run(const void *args_of_command, hsc_cli *cli) {
     unwritten = write_report(args, cli, &o, document);
   HSC_GOTO(cli->format == HSC_FORMAT_JSON ? hsc_cli_document(cli, document)
                                           : print_text(cli, document));
-  cli->exit_code = hsc_blame_exit_code(text_at(document, "verdict"));
+  cli->exit_code = hsc_blame_exit_code(hsc_json_text(document, "verdict"));
   status = unwritten;  // a full disk does not take the verdict away
   unwritten = NULL;
 done:

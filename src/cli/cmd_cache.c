@@ -94,10 +94,9 @@ static void read_current_device(hsc_cli *cli, current_device *out) {
   *out = (current_device){{0}, {0}};
   hsc_status *status = hsc_builtin_plugin_path(cli->arena, &path);
   if (!status && !stat(path, &file)) {
-    const char *base = strrchr(path, '/');
     hsc_build_id_of_file(path, out->build);
     snprintf(out->plugin_line, sizeof out->plugin_line, "%s %lld bytes %lld.%09ld",
-             base ? base + 1 : path, (long long)file.st_size, (long long)file.st_mtim.tv_sec,
+             hsc_path_file(path), (long long)file.st_size, (long long)file.st_mtim.tv_sec,
              (long)file.st_mtim.tv_nsec);
   }
   hsc_status_free(status);
@@ -287,7 +286,8 @@ static hsc_status *list_vendor(
     hsc_table_int(table, e->bytes);
     hsc_table_double(table, (double)(wall - e->used_ns) / 1e9);
     add_seconds(table, e->compile_seconds);
-    hsc_table_text(table, *e->detail ? e->detail : *e->flags ? e->flags : NULL);
+    const char *how = *e->detail ? e->detail : e->flags;
+    hsc_table_text(table, *how ? how : NULL);
   }
   hsc_table_note(table, "%s: %s, %d entr%s", caches[cache], dir, count, count == 1 ? "y" : "ies");
   if (failed && cache == CACHE_NEURON) {

@@ -74,17 +74,13 @@ static void show_progress(void *user, int64_t done, int64_t total, const char *p
   hsc_cli_progress_of(user, done, total, program);
 }
 
-static const char *text_of(json_t *row, const char *key) {
-  const char *text = json_string_value(json_object_get(row, key));
-  return text ? text : "";
-}
-
 static bool is_bad(json_t *row) {
-  return !strcmp(text_of(row, "verdict"), "slower") || !strcmp(text_of(row, "verdict"), "wrong");
+  return !strcmp(hsc_json_text_or_empty(row, "verdict"), "slower") ||
+         !strcmp(hsc_json_text_or_empty(row, "verdict"), "wrong");
 }
 
 static bool is_unknown(json_t *row) {
-  return !strcmp(text_of(row, "verdict"), "unknown");
+  return !strcmp(hsc_json_text_or_empty(row, "verdict"), "unknown");
 }
 
 typedef struct counts {
@@ -135,16 +131,16 @@ static hsc_status *write_junit(json_t *document, const char *path, hsc_cli *cli)
   json_array_foreach (json_object_get(document, "programs"), i, row) {
     bool unknown = is_unknown(row);
     hsc_bytes_append_text(&out, "  <testcase classname=\"");
-    put_xml(text_of(document, "device"), &out);
+    put_xml(hsc_json_text_or_empty(document, "device"), &out);
     hsc_bytes_append_text(&out, "\" name=\"");
-    put_xml(text_of(row, "program"), &out);
+    put_xml(hsc_json_text_or_empty(row, "program"), &out);
     if (!is_bad(row) && !unknown) {
       hsc_bytes_append_text(&out, "\"/>\n");
       continue;
     }
     hsc_bytes_printf(&out, "\">\n    <%s message=\"%s: ", unknown ? "skipped" : "failure",
-                     text_of(row, "verdict"));
-    put_xml(text_of(row, "because"), &out);
+                     hsc_json_text_or_empty(row, "verdict"));
+    put_xml(hsc_json_text_or_empty(row, "because"), &out);
     hsc_bytes_append_text(&out, "\"/>\n  </testcase>\n");
   }
   hsc_bytes_append_text(&out, "</testsuite>\n");
@@ -176,9 +172,9 @@ static hsc_status *print_annotations(json_t *document, hsc_cli *cli) {
     if (!is_bad(row) && !unknown)
       continue;
     hsc_bytes_printf(&out, "::%s file=", unknown ? "warning" : "error");
-    put_annotation(text_of(row, "program"), true, &out);
-    hsc_bytes_printf(&out, ",title=hloscope gate%%3A %s::", text_of(row, "verdict"));
-    put_annotation(text_of(row, "because"), false, &out);
+    put_annotation(hsc_json_text_or_empty(row, "program"), true, &out);
+    hsc_bytes_printf(&out, ",title=hloscope gate%%3A %s::", hsc_json_text_or_empty(row, "verdict"));
+    put_annotation(hsc_json_text_or_empty(row, "because"), false, &out);
     hsc_bytes_append_char(&out, '\n');
   }
   hsc_status *status = hsc_bytes_status(&out);
@@ -217,19 +213,19 @@ static hsc_status *write_markdown(json_t *document, const char *path, hsc_cli *c
       found.bad, found.programs, found.unknown);
   json_array_foreach (json_object_get(document, "programs"), i, row) {
     hsc_bytes_append_text(&out, "| ");
-    put_cell(text_of(row, "program"), &out);
-    hsc_bytes_printf(&out, " | %s%s%s |", is_bad(row) ? "**" : "", text_of(row, "verdict"),
-                     is_bad(row) ? "**" : "");
+    put_cell(hsc_json_text_or_empty(row, "program"), &out);
+    hsc_bytes_printf(&out, " | %s%s%s |", is_bad(row) ? "**" : "",
+                     hsc_json_text_or_empty(row, "verdict"), is_bad(row) ? "**" : "");
     put_change(row, "run", &out);
     put_change(row, "compile", &out);
     hsc_bytes_append_char(&out, ' ');
-    put_cell(text_of(row, "because"), &out);
+    put_cell(hsc_json_text_or_empty(row, "because"), &out);
     hsc_bytes_append_text(&out, " |\n");
   }
   hsc_bytes_append_text(&out, "\nBaseline `");
-  put_cell(text_of(document, "baseline"), &out);
+  put_cell(hsc_json_text_or_empty(document, "baseline"), &out);
   hsc_bytes_append_text(&out, "`, device `");
-  put_cell(text_of(document, "device"), &out);
+  put_cell(hsc_json_text_or_empty(document, "device"), &out);
   hsc_bytes_append_text(&out, "`\n");
   hsc_status *status = hsc_bytes_status(&out);
   if (!status)
@@ -250,8 +246,9 @@ static hsc_status *print_text(json_t *document, hsc_cli *cli) {
   counts found = count_verdicts(document);
   json_t *rows = json_object_get(document, "programs");
   if (json_is_true(json_object_get(document, "updated"))) {
-    hsc_cli_print(cli, "%s holds %zu program%s of %s\n", text_of(document, "baseline"),
-                  found.programs, found.programs == 1 ? "" : "s", text_of(document, "device"));
+    hsc_cli_print(cli, "%s holds %zu program%s of %s\n",
+                  hsc_json_text_or_empty(document, "baseline"), found.programs,
+                  found.programs == 1 ? "" : "s", hsc_json_text_or_empty(document, "device"));
     return NULL;
   }
   hsc_cli_print(cli, "%zu of %zu slower or wrong, %zu unknown\n\n", found.bad, found.programs,
@@ -261,15 +258,16 @@ static hsc_status *print_text(json_t *document, hsc_cli *cli) {
     hsc_table_column(table, columns[c][0], columns[c][1]);
   json_array_foreach (rows, i, row) {
     hsc_table_row(table);
-    hsc_table_text(table, text_of(row, "program"));
-    hsc_table_text(table, text_of(row, "verdict"));
+    hsc_table_text(table, hsc_json_text_or_empty(row, "program"));
+    hsc_table_text(table, hsc_json_text_or_empty(row, "verdict"));
     hsc_table_double(table, hsc_json_number(hsc_json_path(row, "run", "ratio", NULL)));
     hsc_table_double(table, hsc_json_number(hsc_json_path(row, "compile", "ratio", NULL)));
   }
   HSC_TRY(hsc_cli_table(cli, table));
   json_array_foreach (rows, i, row) {
-    if (strcmp(text_of(row, "verdict"), "same") != 0)
-      hsc_cli_paragraph(cli, "\n%s: %s\n", text_of(row, "program"), text_of(row, "because"));
+    if (strcmp(hsc_json_text_or_empty(row, "verdict"), "same") != 0)
+      hsc_cli_paragraph(cli, "\n%s: %s\n", hsc_json_text_or_empty(row, "program"),
+                        hsc_json_text_or_empty(row, "because"));
   }
   return NULL;
 }

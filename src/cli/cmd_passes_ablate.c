@@ -28,10 +28,6 @@ static void show_waiting(void *user, const char *phase, const char *variant, dou
     hsc_cli_progress(cli, "%s: without %s, for %.0f s now", phase, variant, seconds);
 }
 
-static const char *text_at(const json_t *row, const char *key) {
-  return json_string_value(json_object_get(row, key));
-}
-
 static void add_delta(hsc_table *table, json_t *row, const char *key) {
   json_t *value = hsc_json_path(row, "delta", key, NULL);
   if (!json_is_number(value))
@@ -56,7 +52,7 @@ static void add_time(hsc_table *table, json_t *time) {
 
 static void add_verdict(hsc_table *table, json_t *row) {
   double more = hsc_json_number(hsc_json_path(row, "total_time", "more_runs", NULL));
-  const char *verdict = text_at(row, "verdict");
+  const char *verdict = hsc_json_text(row, "verdict");
   char text[32];
   if (!verdict || !(more > 0) || strcmp(verdict, "cannot tell")) {
     hsc_table_text(table, verdict);
@@ -68,20 +64,20 @@ static void add_verdict(hsc_table *table, json_t *row) {
 }
 
 static void add_row(hsc_table *table, json_t *row, bool judged, bool timed, bool kernels) {
-  const char *why = text_at(row, "where");
-  const char *same_as = text_at(row, "same_as");
+  const char *why = hsc_json_text(row, "where");
+  const char *same_as = hsc_json_text(row, "same_as");
   const char *numbers = json_string_value(hsc_json_path(row, "numbers", "verdict", NULL));
   json_t *highlight = json_object_get(row, "highlight");
   hsc_table_row(table);
-  hsc_table_text(table, text_at(row, "pass"));
-  hsc_table_text(table, text_at(row, "outcome"));
+  hsc_table_text(table, hsc_json_text(row, "pass"));
+  hsc_table_text(table, hsc_json_text(row, "outcome"));
   add_delta(table, row, "instructions");
   add_delta(table, row, "fusions");
   add_delta(table, row, "kernels");
   add_delta(table, row, "temp_bytes");
   hsc_table_text(table, numbers);
   if (judged)
-    hsc_table_text(table, text_at(row, "right"));
+    hsc_table_text(table, hsc_json_text(row, "right"));
   if (timed) {
     add_time(table, json_object_get(row, "total_time"));
     if (kernels)
@@ -92,8 +88,8 @@ static void add_row(hsc_table *table, json_t *row, bool judged, bool timed, bool
     else
       hsc_table_missing(table);
   }
-  const char *message = text_at(row, "message");
-  const char *code = text_at(row, "code");
+  const char *message = hsc_json_text(row, "message");
+  const char *code = hsc_json_text(row, "code");
   if (why)
     hsc_table_text(table, why);
   else if (message && !json_is_object(json_object_get(row, "delta")))
@@ -120,7 +116,7 @@ static void note_timing(hsc_table *table, json_t *result) {
   hsc_table_note(table,
                  "time without the pass over time with it, [95 %% interval], interleaved: %s",
                  json_string_value(hsc_json_path(timing, "sampling", "text", NULL)));
-  const char *class_text = text_at(timing, "baseline_class");
+  const char *class_text = hsc_json_text(timing, "baseline_class");
   if (class_text && strcmp(class_text, "flat") && strcmp(class_text, "too short"))
     hsc_table_note(table, "the baseline over its blocks, process by process: %s", class_text);
   if (isfinite(low))
@@ -135,21 +131,21 @@ static void note_timing(hsc_table *table, json_t *result) {
 static void note_numbers(hsc_table *table, json_t *result) {
   json_t *numbers = json_object_get(result, "numbers");
   json_t *reference = hsc_json_path(result, "baseline", "reference", NULL);
-  const char *verdict = text_at(reference, "verdict");
-  const char *against = text_at(numbers, "against");
+  const char *verdict = hsc_json_text(reference, "verdict");
+  const char *against = hsc_json_text(numbers, "against");
   json_t *row;
   size_t i;
   if (!json_is_object(numbers))
     return;
   hsc_table_note(table, "numbers against %s: %s", against ? against : "what is right",
-                 text_at(numbers, "headline"));
+                 hsc_json_text(numbers, "headline"));
   if (!verdict || strcmp(verdict, "different") != 0)
     return;
   hsc_bytes repaired = {0};
   json_array_foreach (json_object_get(result, "variants"), i, row) {
-    const char *right = text_at(row, "right");
+    const char *right = hsc_json_text(row, "right");
     if (right && !strcmp(right, "variant"))
-      hsc_bytes_printf(&repaired, "%s%s", repaired.size ? ", " : "", text_at(row, "pass"));
+      hsc_bytes_printf(&repaired, "%s%s", repaired.size ? ", " : "", hsc_json_text(row, "pass"));
   }
   hsc_table_note(table, "with every pass on the numbers are wrong, by up to %.3g%s%s",
                  hsc_json_number(json_object_get(reference, "max_abs")),
@@ -177,8 +173,8 @@ static hsc_status *print_pairs(hsc_cli *cli, json_t *pairs, bool timed) {
   }
   json_array_foreach (pairs, i, row) {
     hsc_table_row(table);
-    hsc_table_text(table, text_at(row, "pass"));
-    hsc_table_text(table, text_at(row, "outcome"));
+    hsc_table_text(table, hsc_json_text(row, "pass"));
+    hsc_table_text(table, hsc_json_text(row, "outcome"));
     for (size_t k = 0; k < HSC_COUNT_OF(counts); k++) {
       double beyond = hsc_json_number(hsc_json_path(row, "interaction", counts[k], NULL));
       if (isnan(beyond))
@@ -227,7 +223,7 @@ static hsc_status *print_result(hsc_cli *cli, json_t *result, bool changed_only)
     if (!changed_only || timed)
       add_row(table, row, judged, timed, kernels);
   json_array_foreach (json_object_get(result, "variants"), i, row)
-    if (!changed_only || strcmp(text_at(row, "outcome"), "same") != 0)
+    if (!changed_only || strcmp(hsc_json_text(row, "outcome"), "same") != 0)
       add_row(table, row, judged, timed, kernels);
   json_t *outcomes = hsc_json_path(result, "totals", "outcomes", NULL);
   json_t *count;
@@ -349,8 +345,8 @@ hsc_status *hsc__passes_ablate(const passes_args *args, hsc_cli *cli) {
   else
     status = print_result(cli, result, args->changed_only);
   HSC_GOTO(status);
-  if (!strcmp(text_at(result, "status"), "interrupted")) {
-    const char *ended_by = text_at(result, "ended_by");
+  if (!strcmp(hsc_json_text(result, "status"), "interrupted")) {
+    const char *ended_by = hsc_json_text(result, "ended_by");
     hsc_cli_say(cli, "ended by %s; the same command with --resume goes on with it",
                 ended_by ? ended_by : "an interrupt");
     cli->exit_code = 1;

@@ -96,23 +96,19 @@ static void say_headline(hsc_cli *cli, json_t *result) {
   hsc_bytes_deinit(&line);
 }
 
-static const char *text_of(json_t *from, const char *key) {
-  return json_string_value(json_object_get(from, key));
-}
-
 static void print_tried(hsc_cli *cli, json_t *row, const char *best) {
-  const char *option = text_of(row, "option");
-  const char *value = text_of(row, "value");
-  bool is_best = best && !strcmp(best, text_of(row, "remedy"));
+  const char *option = hsc_json_text(row, "option");
+  const char *value = hsc_json_text(row, "value");
+  bool is_best = best && !strcmp(best, hsc_json_text(row, "remedy"));
   double times = hsc_json_number(json_object_get(row, "times_faster"));
   hsc_cli_print(cli, "%s ", is_best ? "helps:" : "tried:");
   if (times == times)
-    hsc_cli_print(cli, "%.3g times faster, numbers %s: ", times, text_of(row, "numbers"));
+    hsc_cli_print(cli, "%.3g times faster, numbers %s: ", times, hsc_json_text(row, "numbers"));
   else
-    hsc_cli_print(cli, "%s: ", text_of(row, "numbers"));
+    hsc_cli_print(cli, "%s: ", hsc_json_text(row, "numbers"));
   if (option)
     hsc_cli_print(cli, "%s=%s; ", option, value ? value : "");
-  hsc_cli_print(cli, "%s\n", text_of(row, "text"));
+  hsc_cli_print(cli, "%s\n", hsc_json_text(row, "text"));
 }
 
 // The answer of --remedy, before the tables.
@@ -120,20 +116,21 @@ static void print_slow(hsc_cli *cli, json_t *slow) {
   char seconds[32];
   json_t *row;
   size_t i;
-  const char *phase = text_of(slow, "phase");
-  const char *pass = text_of(slow, "pass");
-  const char *source = text_of(slow, "source");
-  const char *best = text_of(slow, "best");
+  const char *phase = hsc_json_text(slow, "phase");
+  const char *pass = hsc_json_text(slow, "pass");
+  const char *source = hsc_json_text(slow, "source");
+  const char *best = hsc_json_text(slow, "best");
   hsc_format_quantity(hsc_json_number(json_object_get(slow, "seconds")), "s",
                       cli->out_style.unicode, seconds);
   hsc_cli_paragraph(cli, "a compile takes %s, most of it in %s%s%s\n", seconds,
                     phase ? phase : "no phase by itself", pass ? ", pass " : "", pass ? pass : "");
-  if (text_of(slow, "instruction"))
-    hsc_cli_paragraph(cli, "it folds %s%s%s\n", text_of(slow, "instruction"),
+  if (hsc_json_text(slow, "instruction"))
+    hsc_cli_paragraph(cli, "it folds %s%s%s\n", hsc_json_text(slow, "instruction"),
                       source ? ", from " : "", source ? source : "");
   json_array_foreach (json_object_get(slow, "lines"), i, row)
     hsc_cli_print(cli, "  %3.0f %% of the program's instructions come from %s\n",
-                  100 * hsc_json_number(json_object_get(row, "share")), text_of(row, "source"));
+                  100 * hsc_json_number(json_object_get(row, "share")),
+                  hsc_json_text(row, "source"));
   json_array_foreach (json_object_get(slow, "tried"), i, row)
     print_tried(cli, row, best);
   if (!best)

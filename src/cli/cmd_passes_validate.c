@@ -15,15 +15,11 @@ static void show_progress(void *user, int64_t done, int64_t total, const char *t
     hsc_cli_progress_of(cli, done, total, hsc_arena_printf(cli->arena, "stages, now %s", text));
 }
 
-static const char *text_at(const json_t *object, const char *key) {
-  return json_string_value(json_object_get(object, key));
-}
-
 static bool any_stage_is(json_t *result, const char *verdict) {
   json_t *stage;
   size_t i;
   json_array_foreach (json_object_get(result, "stages"), i, stage) {
-    const char *text = text_at(stage, "verdict");
+    const char *text = hsc_json_text(stage, "verdict");
     if (text && !strcmp(text, verdict))
       return true;
   }
@@ -33,20 +29,20 @@ static bool any_stage_is(json_t *result, const char *verdict) {
 // What is known of the code after the last stage.
 static void note_executable(hsc_table *table, json_t *result) {
   const json_t *coverage = json_object_get(result, "coverage");
-  const char *final_text = text_at(coverage, "final_executable");
-  if (text_at(coverage, "final_executable_reason"))
+  const char *final_text = hsc_json_text(coverage, "final_executable");
+  if (hsc_json_text(coverage, "final_executable_reason"))
     return;  // the headline says it
   if (!strcmp(final_text, "not_run"))
     hsc_table_note(table, "the executable after the last stage was not compared");
   else
-    hsc_table_note(table, "the executable, as %s computes it: %s", text_at(result, "device"),
+    hsc_table_note(table, "the executable, as %s computes it: %s", hsc_json_text(result, "device"),
                    final_text);
 }
 
 // What the stages were held against: the program as it was written, or where nothing else could run
 // it, the first stage that could be run.
 static const char *anchor_text(const json_t *result) {
-  const char *against = text_at(result, "against");
+  const char *against = hsc_json_text(result, "against");
   if (!against)
     return "";
   return strcmp(against, "program") ? ", against the first of them that could be run"
@@ -59,14 +55,14 @@ static void note_below(hsc_table *table, json_t *result, json_t *first) {
     hsc_table_note(table,
                    "%s computes other numbers than its own last HLO stage: the fault lies below "
                    "HLO, in code generation, and in none of the passes",
-                   text_at(result, "device"));
+                   hsc_json_text(result, "device"));
   else
     hsc_table_note(table,
                    "%s computes other numbers than the last stage that was compared: below HLO, or "
                    "in a stage after it",
-                   text_at(result, "device"));
-  if (text_at(first, "unconfirmed"))
-    hsc_table_note(table, "%s", text_at(first, "unconfirmed"));
+                   hsc_json_text(result, "device"));
+  if (hsc_json_text(first, "unconfirmed"))
+    hsc_table_note(table, "%s", hsc_json_text(first, "unconfirmed"));
 }
 
 static hsc_status *print_result(hsc_cli *cli, json_t *result) {
@@ -76,22 +72,22 @@ static hsc_status *print_result(hsc_cli *cli, json_t *result) {
   json_t *stage;
   json_t *first = json_object_get(result, "first");
   size_t i;
-  hsc_cli_paragraph(cli, "%s\n\n", text_at(result, "headline"));
+  hsc_cli_paragraph(cli, "%s\n\n", hsc_json_text(result, "headline"));
   HSC_TRY(hsc_table_create("validate", &table));
   for (size_t c = 0; c < HSC_COUNT_OF(columns); c++)
     hsc_table_column(table, columns[c], "");
   json_array_foreach (json_object_get(result, "stages"), i, stage) {
     json_t *run = json_object_get(stage, "run");
     double max_abs = hsc_json_number(json_object_get(stage, "max_abs"));
-    const char *skipped = text_at(stage, "skipped");
+    const char *skipped = hsc_json_text(stage, "skipped");
     hsc_table_row(table);
     if (json_is_integer(run))
       hsc_table_int(table, json_integer_value(run));
     else
       hsc_table_missing(table);
-    hsc_table_text(table, text_at(stage, "pipeline"));
-    hsc_table_text(table, text_at(stage, "pass"));
-    hsc_table_text(table, text_at(stage, "verdict"));
+    hsc_table_text(table, hsc_json_text(stage, "pipeline"));
+    hsc_table_text(table, hsc_json_text(stage, "pass"));
+    hsc_table_text(table, hsc_json_text(stage, "verdict"));
     if (isnan(max_abs))
       hsc_table_missing(table);
     else
@@ -113,8 +109,8 @@ static hsc_status *print_result(hsc_cli *cli, json_t *result) {
   else
     snprintf(of_inputs, sizeof of_inputs, "the inputs of seed %lld",
              (long long)json_integer_value(json_object_get(result, "seed")));
-  hsc_table_note(table, "stages of %s, run on %s on %s%s", text_at(result, "device"),
-                 text_at(result, "runner"), of_inputs, anchor_text(result));
+  hsc_table_note(table, "stages of %s, run on %s on %s%s", hsc_json_text(result, "device"),
+                 hsc_json_text(result, "runner"), of_inputs, anchor_text(result));
   note_executable(table, result);
   json_t *rounding = json_object_get(result, "rounding");
   json_t *jump;
@@ -130,21 +126,21 @@ static hsc_status *print_result(hsc_cli *cli, json_t *result) {
     hsc_table_note(
         table, "they move %s after run %lld, %s: by %.3g, before it %.3g (%s)",
         i ? "further" : "first", (long long)json_integer_value(json_object_get(jump, "run")),
-        text_at(jump, "pass"), hsc_json_number(json_object_get(jump, "max_abs")),
-        hsc_json_number(json_object_get(jump, "max_abs_before")), text_at(jump, "verdict"));
+        hsc_json_text(jump, "pass"), hsc_json_number(json_object_get(jump, "max_abs")),
+        hsc_json_number(json_object_get(jump, "max_abs_before")), hsc_json_text(jump, "verdict"));
   }
   if (json_is_object(first)) {
     json_t *instruction = json_object_get(first, "instruction");
     if (json_is_integer(json_object_get(first, "run")))
       hsc_table_note(table, "the numbers are others after run %lld, %s (pipeline %s)",
                      (long long)json_integer_value(json_object_get(first, "run")),
-                     text_at(first, "pass"), text_at(first, "pipeline"));
+                     hsc_json_text(first, "pass"), hsc_json_text(first, "pipeline"));
     else if (json_is_true(json_object_get(first, "front_end")))
       hsc_table_note(
           table,
           "before its first pass %s holds a program with other numbers than the one that "
           "was written: the fault lies in reading it, before the passes",
-          text_at(result, "device"));
+          hsc_json_text(result, "device"));
     else
       note_below(table, result, first);
     if (json_is_null(json_object_get(first, "run")) &&
@@ -152,13 +148,13 @@ static hsc_status *print_result(hsc_cli *cli, json_t *result) {
       return hsc_cli_table(cli, table);
     if (json_is_object(instruction))
       hsc_table_note(table, "first in %s: element %lld was %.9g, is %.9g",
-                     text_at(instruction, "text"),
+                     hsc_json_text(instruction, "text"),
                      (long long)json_integer_value(json_object_get(instruction, "element")),
                      hsc_json_number(json_object_get(instruction, "value_before")),
                      hsc_json_number(json_object_get(instruction, "value_after")));
-    else if (text_at(first, "instruction_unknown"))
+    else if (hsc_json_text(first, "instruction_unknown"))
       hsc_table_note(table, "which instruction cannot be said: %s",
-                     text_at(first, "instruction_unknown"));
+                     hsc_json_text(first, "instruction_unknown"));
   }
   return hsc_cli_table(cli, table);
 }
@@ -228,7 +224,7 @@ hsc_status *hsc__passes_validate(const passes_args *args, hsc_cli *cli) {
   json_object_set_new(result, "command", json_string(cli->command_line));
   HSC_GOTO(cli->format == HSC_FORMAT_JSON ? hsc_cli_document(cli, result)
                                           : print_result(cli, result));
-  cli->exit_code = hsc_agreement_exit_code_of(text_at(result, "verdict"));
+  cli->exit_code = hsc_agreement_exit_code_of(hsc_json_text(result, "verdict"));
 done:
   json_decref(overrides);
   json_decref(result);

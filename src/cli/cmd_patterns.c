@@ -186,6 +186,9 @@ static hsc_status *run(const void *args_of_command, hsc_cli *cli) {
   json_t *result = NULL;
   int64_t start_ns = hsc_now_ns();
   double aim_s = args->budget_s == -1 ? DEFAULT_AIM_S : args->budget_s;
+  int64_t trial_count = args->trial_count;
+  if (!trial_count && !(args->precision > 0))
+    trial_count = 10;
   if (!(args->limit_s > 0))
     return hsc_cli_usage(cli, "--limit must be above 0 s");
   HSC_TRY(hsc_cli_check_sampling(cli, args->precision, aim_s, true));
@@ -212,9 +215,7 @@ static hsc_status *run(const void *args_of_command, hsc_cli *cli) {
       .patterns = args->patterns.items,
       .pattern_count = args->patterns.count,
       .warmup_iterations = args->warmup_count,
-      .measurement_trials = args->trial_count     ? args->trial_count
-                            : args->precision > 0 ? 0
-                                                  : 10,
+      .measurement_trials = trial_count,
       .half_width = args->precision / 100,
       .aim_s = aim_s,
       .deadline_ns = args->budget_s > 0 ? start_ns + (int64_t)(args->budget_s * 1e9) : 0,

@@ -101,10 +101,7 @@ static void show_progress(void *user, int64_t steps, int64_t instructions, const
 // PROGRAM without directory and format, "-reduced" after it; or what -o says without its format.
 static const char *base_name(const reduce_args *args, hsc_arena *arena) {
   static const char *const endings[] = {".gz", ".hlo", ".mlir", ".pb", ".txt", ".py", ".mlirbc"};
-  const char *slash = strrchr(args->program, '/');
-  char *base = hsc_arena_strdup(arena, args->output ? args->output
-                                       : slash      ? slash + 1
-                                                    : args->program);
+  char *base = hsc_arena_strdup(arena, args->output ? args->output : hsc_path_file(args->program));
   for (size_t i = 0; base && i < HSC_COUNT_OF(endings); i++) {
     size_t length = strlen(base);
     size_t ending = strlen(endings[i]);

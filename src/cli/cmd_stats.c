@@ -5,6 +5,7 @@
 
 #include "base/core/spill.h"
 #include "cli/command.h"
+#include "lab/run/json_tree.h"
 #include "lab/run/samples.h"
 #include "lab/run/stats_document.h"
 #include "report/sparkline.h"
@@ -76,9 +77,6 @@ static const hsc_option options[] = {
     HSC_OPTION_END,
 };
 
-static const char *text_at(const json_t *object, const char *key) {
-  return json_string_value(json_object_get(object, key));
-}
 static double number_at(const json_t *object, const char *key) {
   const json_t *value = json_object_get(object, key);
   return json_is_number(value) ? json_number_value(value) : NAN;
@@ -94,8 +92,8 @@ static const char *modes_text(hsc_cli *cli, const json_t *series) {
   json_t *mode;
   json_array_foreach ((json_t *)modes, i, mode) {
     char value[32];
-    hsc_format_quantity(number_at(mode, "median"), text_at(series, "unit"), cli->out_style.unicode,
-                        value);
+    hsc_format_quantity(number_at(mode, "median"), hsc_json_text(series, "unit"),
+                        cli->out_style.unicode, value);
     text = hsc_arena_printf(cli->arena, "%s%s%s (%.0f %%)", text, i ? ", " : "", value,
                             100 * number_at(mode, "share"));
   }
@@ -105,16 +103,16 @@ static const char *modes_text(hsc_cli *cli, const json_t *series) {
 static hsc_status *print_series(hsc_cli *cli, const hsc_samples *samples, const json_t *list) {
   hsc_table *table = NULL;
   HSC_TRY(hsc_table_create("series", &table));
-  const char *unit = json_array_size(list) ? text_at(json_array_get(list, 0), "unit") : "";
+  const char *unit = json_array_size(list) ? hsc_json_text(json_array_get(list, 0), "unit") : "";
   size_t i;
   json_t *s;
   json_array_foreach ((json_t *)list, i, s)
-    if (strcmp(text_at(s, "unit"), unit))
+    if (strcmp(hsc_json_text(s, "unit"), unit))
       unit = "";
   bool several_files = false;
   json_array_foreach ((json_t *)list, i, s)
-    several_files =
-        several_files || strcmp(text_at(s, "source"), text_at(json_array_get(list, 0), "source"));
+    several_files = several_files || strcmp(hsc_json_text(s, "source"),
+                                            hsc_json_text(json_array_get(list, 0), "source"));
   hsc_table_column(table, "series", "");
   if (several_files)
     hsc_table_column(table, "file", "");
@@ -130,9 +128,9 @@ static hsc_status *print_series(hsc_cli *cli, const hsc_samples *samples, const 
   hsc_table_column(table, "samples", "");
   json_array_foreach ((json_t *)list, i, s) {
     hsc_table_row(table);
-    hsc_table_text(table, text_at(s, "name"));
+    hsc_table_text(table, hsc_json_text(s, "name"));
     if (several_files)
-      hsc_table_text(table, text_at(s, "source"));
+      hsc_table_text(table, hsc_json_text(s, "source"));
     hsc_table_int(table, json_integer_value(json_object_get(s, "count")));
     double median = number_at(s, "median");
     hsc_table_double(table, median);
@@ -141,7 +139,7 @@ static hsc_status *print_series(hsc_cli *cli, const hsc_samples *samples, const 
                                 : NAN);
     for (size_t v = 0; v < HSC_COUNT_OF(values); v++)
       hsc_table_double(table, number_at(s, values[v]));
-    hsc_table_text(table, text_at(s, "class"));
+    hsc_table_text(table, hsc_json_text(s, "class"));
     if (json_is_integer(json_object_get(s, "steady_from")))
       hsc_table_int(table, json_integer_value(json_object_get(s, "steady_from")));
     else
@@ -155,27 +153,27 @@ static hsc_status *print_series(hsc_cli *cli, const hsc_samples *samples, const 
     const char *modes = modes_text(cli, s);
     if (modes)
       hsc_table_note(table, "%s has %zu modes: %s; no single number stands for it",
-                     text_at(s, "name"), json_array_size(json_object_get(s, "modes")), modes);
-    if (!strcmp(text_at(s, "class"), "no steady state"))
+                     hsc_json_text(s, "name"), json_array_size(json_object_get(s, "modes")), modes);
+    if (!strcmp(hsc_json_text(s, "class"), "no steady state"))
       hsc_table_note(table, "%s never settles: its median is of whatever was recorded",
-                     text_at(s, "name"));
-    if (!strcmp(text_at(s, "class"), "inconsistent"))
-      hsc_table_note(table, "the processes of %s do not behave alike", text_at(s, "name"));
+                     hsc_json_text(s, "name"));
+    if (!strcmp(hsc_json_text(s, "class"), "inconsistent"))
+      hsc_table_note(table, "the processes of %s do not behave alike", hsc_json_text(s, "name"));
     if (raw->drawn_from)
       hsc_table_note(table,
                      "%s: of %zu numbers one of each few that follow each other, drawn at random",
-                     text_at(s, "name"), raw->drawn_from);
+                     hsc_json_text(s, "name"), raw->drawn_from);
     long long lost = json_integer_value(json_object_get(s, "not_finite"));
     if (lost)
-      hsc_table_note(table, "%s: %lld samples are not finite and were left out", text_at(s, "name"),
-                     lost);
+      hsc_table_note(table, "%s: %lld samples are not finite and were left out",
+                     hsc_json_text(s, "name"), lost);
     double worth = number_at(s, "worth");
     double count = number_at(s, "count");
     if (count >= 20 && worth < 0.8 * count)
       hsc_table_note(table,
                      "%s: samples that follow each other are alike; the %.0f are worth about %.0f "
                      "independent ones",
-                     text_at(s, "name"), count, worth);
+                     hsc_json_text(s, "name"), count, worth);
   }
   return hsc_cli_table(cli, table);
 }
@@ -183,7 +181,7 @@ static hsc_status *print_series(hsc_cli *cli, const hsc_samples *samples, const 
 static hsc_status *print_quantiles(hsc_cli *cli, const json_t *series) {
   hsc_table *table = NULL;
   HSC_TRY(hsc_table_create("quantiles", &table));
-  const char *unit = text_at(series, "unit");
+  const char *unit = hsc_json_text(series, "unit");
   hsc_table_column(table, "quantile", "fraction");
   hsc_table_column(table, "value", unit);
   hsc_table_column(table, "low", unit);
@@ -204,6 +202,16 @@ static hsc_status *print_quantiles(hsc_cli *cli, const json_t *series) {
   return hsc_cli_table(cli, table);
 }
 
+static const char *unit_of_column(const json_t *series, const char *column) {
+  static const char *const values[] = {"value", "before", "after", "median", "low", "high"};
+  for (size_t i = 0; i < HSC_COUNT_OF(values); i++)
+    if (!strcmp(column, values[i]))
+      return hsc_json_text(series, "unit");
+  if (!strcmp(column, "share"))
+    return "fraction";
+  return strcmp(column, "deviations") ? "" : "MADs";
+}
+
 // A table of one of a series' lists, when it has any rows: the first column counts samples, `texts`
 // are not numbers.
 static hsc_status *print_list(hsc_cli *cli,
@@ -217,15 +225,8 @@ static hsc_status *print_list(hsc_cli *cli,
     return NULL;
   hsc_table *table = NULL;
   HSC_TRY(hsc_table_create(title, &table));
-  for (const char *const *c = columns; *c; c++) {
-    bool value = !strcmp(*c, "value") || !strcmp(*c, "before") || !strcmp(*c, "after") ||
-                 !strcmp(*c, "median") || !strcmp(*c, "low") || !strcmp(*c, "high");
-    hsc_table_column(table, *c,
-                     value                       ? text_at(series, "unit")
-                     : !strcmp(*c, "share")      ? "fraction"
-                     : !strcmp(*c, "deviations") ? "MADs"
-                                                 : "");
-  }
+  for (const char *const *c = columns; *c; c++)
+    hsc_table_column(table, *c, unit_of_column(series, *c));
   size_t i;
   json_t *row;
   json_array_foreach ((json_t *)rows, i, row) {
@@ -258,38 +259,39 @@ static hsc_status *print_comparisons(hsc_cli *cli, const json_t *document) {
                                            {"effect", ""},   {"q", ""}};
   for (size_t c = 0; c < HSC_COUNT_OF(columns); c++)
     hsc_table_column(table, columns[c][0], columns[c][1]);
-  bool files = strcmp(text_at(json_array_get(rows, 0), "source"),
-                      text_at(json_array_get(rows, 0), "against_source")) != 0;
+  bool files = strcmp(hsc_json_text(json_array_get(rows, 0), "source"),
+                      hsc_json_text(json_array_get(rows, 0), "against_source")) != 0;
   size_t i;
   json_t *row;
   json_array_foreach ((json_t *)rows, i, row) {
     hsc_table_row(table);
     if (files)
-      hsc_table_printf(table, "%s: %s", text_at(row, "source"), text_at(row, "series"));
+      hsc_table_printf(table, "%s: %s", hsc_json_text(row, "source"), hsc_json_text(row, "series"));
     else
-      hsc_table_text(table, text_at(row, "series"));
+      hsc_table_text(table, hsc_json_text(row, "series"));
     if (files)
-      hsc_table_printf(table, "%s: %s", text_at(row, "against_source"), text_at(row, "against"));
+      hsc_table_printf(table, "%s: %s", hsc_json_text(row, "against_source"),
+                       hsc_json_text(row, "against"));
     else
-      hsc_table_text(table, text_at(row, "against"));
+      hsc_table_text(table, hsc_json_text(row, "against"));
     for (size_t c = 2; c < 5; c++)
       hsc_table_double(table, number_at(row, columns[c][0]));
     double more = number_at(row, "more_runs");
     if (json_is_string(json_object_get(row, "assumes")))
-      hsc_table_printf(table, "%s, if each number is independent", text_at(row, "verdict"));
-    else if (strcmp(text_at(row, "verdict"), "cannot tell"))
-      hsc_table_text(table, text_at(row, "verdict"));
+      hsc_table_printf(table, "%s, if each number is independent", hsc_json_text(row, "verdict"));
+    else if (strcmp(hsc_json_text(row, "verdict"), "cannot tell"))
+      hsc_table_text(table, hsc_json_text(row, "verdict"));
     else if (json_is_string(json_object_get(row, "why")))
-      hsc_table_printf(table, "cannot tell (%s)", text_at(row, "why"));
+      hsc_table_printf(table, "cannot tell (%s)", hsc_json_text(row, "why"));
     else if (more < 1e6)
       hsc_table_printf(table, "cannot tell (about %.0f more %s needed)", more,
-                       strcmp(text_at(row, "compared"), "processes") ? "runs" : "processes");
+                       strcmp(hsc_json_text(row, "compared"), "processes") ? "runs" : "processes");
     else
       hsc_table_text(
           table, isnan(more)
                      ? "cannot tell (too few runs)"
                      : "cannot tell (more runs would hardly help: the ratio lies at the margin)");
-    hsc_table_text(table, text_at(row, "effect"));
+    hsc_table_text(table, hsc_json_text(row, "effect"));
     double q = number_at(row, "q_value");
     if (isnan(q))
       hsc_table_missing(table);

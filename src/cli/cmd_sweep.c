@@ -436,7 +436,9 @@ static hsc_status *open_mpi(const hsc_transport **out_transport) {
 }
 
 static json_t *summary_json(const hsc_sweep_summary *s, const char *backend) {
-  double share = s->seconds > 0 ? s->busy_seconds / s->seconds / (s->slots > 0 ? s->slots : 1) : 0;
+  double share = 0;
+  if (s->seconds > 0)
+    share = s->busy_seconds / s->seconds / (s->slots > 0 ? s->slots : 1);
   return json_pack("{s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:i, s:f, s:f, s:f, s:I, s:f, s:b}",
                    "backend", backend, "planned", (json_int_t)s->planned, "before",
                    (json_int_t)s->before, "done", (json_int_t)s->done, "left", (json_int_t)s->left,

@@ -9,6 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/text/text.h"
 #include "base/core/clock.h"
 #include "base/files/file_io.h"
 #include "cli/command.h"
@@ -365,12 +366,7 @@ static hsc_status *run(const void *args_of_command, hsc_cli *cli) {
     return hsc_cli_usage(cli, "the command comes after --: hloscope watch -- %s",
                          args->command.items[0]);
   const char *source = args->log ? args->log : args->command.items[0];
-  const char *slash = strrchr(source, '/');
-  watching w = {.args = args,
-                .cli = cli,
-                .job = args->name ? args->name
-                       : slash    ? slash + 1
-                                  : source};
+  watching w = {.args = args, .cli = cli, .job = args->name ? args->name : hsc_path_file(source)};
   hsc_knowledge *kb = NULL;
   hsc_status *status = NULL;
   hsc_watch *probe = NULL;

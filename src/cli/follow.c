@@ -1,5 +1,6 @@
 // follow.c - one pipe for both streams of a command, read until it ends.
 #include "base/core/clock.h"
+#include "cli/child_program.h"
 #include "cli/follow.h"
 
 #include <errno.h>
@@ -52,10 +53,7 @@ static hsc_status *start(const hsc_follow *follow, int write_end, pid_t *out_chi
   int error = posix_spawnp(out_child, argv[0], &actions, &attributes, argv, environment);
   posix_spawn_file_actions_destroy(&actions);
   posix_spawnattr_destroy(&attributes);
-  hsc_status *status =
-      error ? hsc_status_make(error == ENOENT ? HSC_NOT_FOUND : HSC_PERMISSION_DENIED, __FILE__,
-                              __LINE__, "cannot start '%s': %s", argv[0], strerror(error))
-            : NULL;
+  hsc_status *status = hsc_cli_not_started(argv[0], error);
   hsc_free(argv);
   hsc_free(environment);
   return status;

@@ -270,7 +270,9 @@ static hsc_status *take_option(parse *p, int argc, char *const *argv, int *at) {
   const char *text = argv[*at];
   bool is_long = text[1] == '-';
   const char *equals = is_long ? strchr(text, '=') : NULL;
-  size_t length = is_long ? (equals ? (size_t)(equals - text) : strlen(text)) - 2 : 0;
+  size_t length = 0;
+  if (is_long)
+    length = (equals ? (size_t)(equals - text) : strlen(text)) - 2;
   void *args = NULL;
   const hsc_option *option = find_option(p, text + 2, length, is_long ? 0 : text[1], &args);
   if (!option)

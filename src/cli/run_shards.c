@@ -8,10 +8,6 @@
 
 enum { MOST_COLLECTIVES = 24, MOST_DRAWN = 16 };
 
-static const char *text_of(json_t *from, const char *key) {
-  return json_string_value(json_object_get(from, key));
-}
-
 static double number_of(json_t *from, const char *key) {
   return hsc_json_number(json_object_get(from, key));
 }
@@ -30,7 +26,7 @@ static const char *mesh_text(hsc_cli *cli, json_t *device) {
   json_t *axis;
   size_t i;
   json_array_foreach (hsc_json_path(device, "mesh", "axes", NULL), i, axis) {
-    const char *name = text_of(axis, "name");
+    const char *name = hsc_json_text(axis, "name");
     hsc_bytes_printf(&text, "%s%s%s%lld", i ? " " : "", name ? name : "", name ? "=" : "",
                      (long long)json_integer_value(json_object_get(axis, "size")));
   }
@@ -48,15 +44,15 @@ static void say_differing_copies(hsc_cli *cli, json_t *device) {
       hsc_cli_paragraph(cli,
                         "%s: output %zu lies on %lld devices for each of its %lld pieces, and "
                         "these copies differ\n",
-                        text_of(device, "device"), i,
+                        hsc_json_text(device, "device"), i,
                         (long long)json_integer_value(json_object_get(output, "copies")),
                         (long long)json_integer_value(json_object_get(output, "pieces")));
 }
 
 // One device that ran what is for several; one that refused it has its error.
 static void say_whole(hsc_cli *cli, json_t *device) {
-  const char *name = text_of(device, "device");
-  const char *status = text_of(device, "status");
+  const char *name = hsc_json_text(device, "device");
+  const char *status = hsc_json_text(device, "status");
   long long wanted = json_integer_value(json_object_get(device, "whole_of"));
   if (status && !strcmp(status, "ok"))
     hsc_cli_paragraph(cli, "%s: the whole program on one device, though it is for %lld\n", name,
@@ -78,7 +74,7 @@ bool hsc_run_shards_headline(hsc_cli *cli, json_t *device) {
   if (partitions * (replicas ? replicas : 1) < 2)
     return false;
   hsc_bytes line = {0};
-  hsc_bytes_printf(&line, "%s: %lld partitions", text_of(device, "device"), partitions);
+  hsc_bytes_printf(&line, "%s: %lld partitions", hsc_json_text(device, "device"), partitions);
   if (replicas > 1)
     hsc_bytes_printf(&line, ", %lld replicas", replicas);
   if (*mesh)
@@ -151,14 +147,14 @@ static void draw_mesh(hsc_cli *cli, json_t *device) {
   long long rows = down ? json_integer_value(json_object_get(down, "size")) : 1;
   long long drawn = columns < MOST_DRAWN ? columns : MOST_DRAWN;
   bool unicode = cli->out_style.unicode;
-  const char *name = text_of(right, "name");
+  const char *name = hsc_json_text(right, "name");
   hsc_cli_print(cli, "%14s%s %s\n", "", name ? name : "last axis", unicode ? "→" : "->");
   for (long long r = 0; r < rows && r < MOST_DRAWN; r++) {
-    const char *label = r == 0 && down ? text_of(down, "name") : "";
+    const char *label = r == 0 && down ? hsc_json_text(down, "name") : NULL;
     const char *arrow = "";
     if (r == 1)
       arrow = unicode ? "↓" : "v";
-    hsc_cli_print(cli, "%10s ", r == 1 ? "" : (label ? label : ""));
+    hsc_cli_print(cli, "%10s ", label ? label : "");
     hsc_cli_print(cli, "%s%s", arrow, r == 1 ? " " : "  ");
     for (long long c = 0; c < drawn; c++) {
       long long chip = r * columns + c;
@@ -233,16 +229,16 @@ static hsc_status *print_collectives(hsc_cli *cli, json_t *device) {
     }
     bool known = json_is_true(json_object_get(c, "times_known"));
     hsc_table_row(table);
-    hsc_table_text(table, text_of(c, "kind"));
+    hsc_table_text(table, hsc_json_text(c, "kind"));
     hsc_table_double(table, number_of(c, "bytes"));
     hsc_table_int(table, json_integer_value(json_object_get(c, "group_size")));
-    hsc_table_text(table, text_of(c, "axes"));
+    hsc_table_text(table, hsc_json_text(c, "axes"));
     hsc_table_printf(table, "%lld%s", (long long)json_integer_value(json_object_get(c, "times")),
                      known ? "" : " or more");
-    hsc_table_text(table, text_of(c, "loop"));
+    hsc_table_text(table, hsc_json_text(c, "loop"));
     hsc_table_text(table, waits_text(cli, c));
-    hsc_table_text(table, text_of(c, "brought_by"));
-    hsc_table_text(table, text_of(c, "source"));
+    hsc_table_text(table, hsc_json_text(c, "brought_by"));
+    hsc_table_text(table, hsc_json_text(c, "source"));
   }
   hsc_status *status = hsc_cli_table(cli, table);
   hsc_cli_print(cli, "\n");
@@ -263,11 +259,11 @@ static hsc_status *print_buffers(hsc_cli *cli, json_t *device) {
   hsc_table_column(table, "source", "");
   json_array_foreach (list, i, b) {
     hsc_table_row(table);
-    hsc_table_printf(table, "%s%s", text_of(b, "name"),
+    hsc_table_printf(table, "%s%s", hsc_json_text(b, "name"),
                      json_is_true(json_object_get(b, "argument")) ? " (argument)" : "");
     hsc_table_double(table, number_of(b, "bytes"));
-    hsc_table_text(table, text_of(b, "shape"));
-    hsc_table_text(table, text_of(b, "source"));
+    hsc_table_text(table, hsc_json_text(b, "shape"));
+    hsc_table_text(table, hsc_json_text(b, "source"));
   }
   hsc_table_note(table, "by the compiled order: %s alive at once, before buffers share memory",
                  quantity(cli, number_of(device, "top_buffers_peak_bytes"), "bytes"));

@@ -138,10 +138,8 @@ int hsc_webhook_close(hsc_webhook *w, char *out_why, size_t why_size) {
     hsc_free(w->senders[i].text);
   }
   int failed = w->failed + w->dropped;
-  snprintf(out_why, why_size, "%s",
-           w->failed    ? w->why
-           : w->dropped ? "too many alerts at once"
-                        : "");
+  const char *why = w->dropped ? "too many alerts at once" : "";
+  snprintf(out_why, why_size, "%s", w->failed ? w->why : why);
   pthread_mutex_destroy(&w->lock);
   hsc_free(w);
   return failed;

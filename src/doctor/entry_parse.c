@@ -150,7 +150,7 @@ static const char *const *split_list(hsc_arena *arena, hsc_view value) {
 static hsc_status *no_such(
     const parser *p, const char *what, hsc_view name, const char *const *names, size_t count) {
   char text[64];
-  snprintf(text, sizeof text, "%.*s", (int)(name.size < 60 ? name.size : 60), name.data);
+  snprintf(text, sizeof text, "%.*s", hsc_view_shown(name, 60), name.data);
   const char *near = hsc_did_you_mean(text, names, count);
   return near ? wrong(p, "there is no %s '%s'; did you mean '%s'?", what, text, near)
               : wrong(p, "there is no %s '%s'", what, text);
@@ -440,8 +440,7 @@ static hsc_status *check_complete(parser *p) {
     if (!((*c >= 'a' && *c <= 'z') || (*c >= '0' && *c <= '9') || *c == '-'))
       return wrong(p, "the id '%s' has other characters than a-z, 0-9 and -", e->id);
   if (p->path) {
-    const char *slash = strrchr(p->path, '/');
-    const char *file = slash ? slash + 1 : p->path;
+    const char *file = hsc_path_file(p->path);
     size_t stem = strcspn(file, ".");
     if (strlen(e->id) != stem || memcmp(e->id, file, stem))
       return wrong(p, "the id is '%s', but the file is %s", e->id, file);

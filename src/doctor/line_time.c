@@ -88,8 +88,8 @@ static hsc_log_time calendar_time(hsc_view line) {
   year += century * 100;
   if (!whole || month < 1 || month > 12 || day < 1 || day > 31 || year < 1970 || year > LAST_YEAR)
     return (hsc_log_time){0};
-  const char *bar =
-      line.size > 30 ? memchr(at + 19, '|', (line.size < 100 ? line.size : 100) - 19) : NULL;
+  size_t looked_at = line.size < 100 ? line.size : 100;
+  const char *bar = line.size > 30 ? memchr(at + 19, '|', looked_at - 19) : NULL;
   bool is_neuron = bar && end - bar > 8 && !memcmp(bar, "||NEURON", 8);
   int64_t seconds = ((days_of(year, month, day) * 24 + hour) * 60 + minute) * 60 + second;
   int64_t fraction = fraction_ns(at + 19, end, is_neuron);

@@ -189,9 +189,10 @@ static const char *excluded_by(const hsc_versions *versions,
     int order = version_compare(here, space + 1, places_of(space + 1));
     if (is_since ? order >= 0 : order <= 0)
       continue;
-    const char *text = arena ? hsc_arena_printf(arena, "%s %s, and %s is %s here",
-                                                is_since ? "since" : "until", *bounds, name, here)
-                             : "excluded";
+    const char *text = NULL;
+    if (arena)
+      text = hsc_arena_printf(arena, "%s %s, and %s is %s here", is_since ? "since" : "until",
+                              *bounds, name, here);
     return text ? text : "excluded";
   }
   return NULL;

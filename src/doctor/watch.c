@@ -250,8 +250,10 @@ void hsc_watch_on_line(void *user,
     compile_began(w, name);
   if (entry->event == HSC_EVENT_COMPILE_DONE || entry->event == HSC_EVENT_COMPILE_FAILED) {
     open_compile ended = compile_ended(w, name);
+    if (!*name && ended.module)
+      name = ended.module;
     if (seconds >= 0)
-      too_long(w, *name ? name : ended.module ? ended.module : "", seconds, line_number, false);
+      too_long(w, name, seconds, line_number, false);
   }
   // A log may tell of beginnings, of ends, or of both.
   w->started += entry->event == HSC_EVENT_COMPILE_START;

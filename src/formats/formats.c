@@ -287,7 +287,7 @@ hsc_status *hsc_stablehlo_version_parse(hsc_view text, hsc_stablehlo_version *ou
   hsc_stablehlo_version v = {0};
   char copy[32];
   int used = 0;
-  snprintf(copy, sizeof copy, "%.*s", (int)(text.size < 31 ? text.size : 31), text.data);
+  snprintf(copy, sizeof copy, "%.*s", hsc_view_shown(text, 31), text.data);
   if (sscanf(copy, "%3d.%3d.%3d%n", &v.major, &v.minor, &v.patch, &used) != 3 ||
       (size_t)used != text.size || v.major < 0 || v.minor < 0 || v.patch < 0)
     return HSC_ERR(INVALID_ARGUMENT,

@@ -3,6 +3,7 @@
 // The table is copied slot by slot into one of our size: a slot is taken only when the plugin's
 // struct_size covers it and its minor version is not older than the slot. A missing function is
 // then a NULL test, whatever the plugin's age.
+#include "base/text/text.h"
 #include "pjrt/pjrt_internal.h"
 
 #include <dlfcn.h>
@@ -127,8 +128,7 @@ static void walk_extensions(hsc_plugin *plugin) {
 
 static hsc_status *open_table(const PJRT_Api *api, const char *path, hsc_plugin **out_plugin) {
   hsc_status *status = NULL;
-  const char *slash = strrchr(path, '/');
-  const char *name = slash ? slash + 1 : path;
+  const char *name = hsc_path_file(path);
   HSC_TRY(check_version(api, name));
   hsc_plugin *plugin = hsc_alloc(sizeof *plugin);
   if (!plugin)

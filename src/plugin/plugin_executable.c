@@ -1,4 +1,5 @@
 // plugin_executable.c - descriptions of compiled programs, and compiling ahead of time.
+#include "base/wire/wire.h"
 #include "plugin/plugin_internal.h"
 
 #include "formats/common/formats.h"
@@ -163,38 +164,12 @@ HSC_ENTRY(PJRT_Executable_Serialize) {
 // replica_count 4, num_partitions 5 } }, where the layout is the ProgramShapeProto that the module
 // proto has as host_program_shape (field 4); without it PyTorch/XLA ends the process.
 
-static void put_varint(hsc_bytes *out, uint64_t value) {
-  for (; value >= 0x80; value >>= 7)
-    hsc_bytes_append_char(out, (char)(value | 0x80));
-  hsc_bytes_append_char(out, (char)value);
-}
-
-static bool take_varint(const unsigned char **at, const unsigned char *end, uint64_t *out_value) {
-  *out_value = 0;
-  for (int shift = 0; shift < 64 && *at < end; shift += 7) {
-    unsigned char byte = *(*at)++;
-    *out_value |= (uint64_t)(byte & 0x7f) << shift;
-    if (byte < 0x80)
-      return true;
-  }
-  return false;
-}
-
 // The bytes of a length-delimited field of our own proto; empty when it is not there.
 static hsc_view find_field(hsc_view message, unsigned number) {
-  const unsigned char *at = (const unsigned char *)message.data;
-  const unsigned char *end = at + message.size;
-  uint64_t key, value;
-  while (at < end && take_varint(&at, end, &key) && ((key & 7) == 0 || (key & 7) == 2) &&
-         take_varint(&at, end, &value)) {
-    if ((key & 7) == 0)
-      continue;
-    if (value > (uint64_t)(end - at))
-      break;
-    if (key >> 3 == number)
-      return (hsc_view){(const char *)at, (size_t)value};
-    at += value;
-  }
+  hsc_wire in = hsc_wire_of(message);
+  for (hsc_wire_field f; hsc_wire_next(&in, &f);)
+    if (f.number == number && f.type == HSC_WIRE_BYTES)
+      return f.bytes;
   return (hsc_view){0};
 }
 
@@ -216,20 +191,12 @@ static hsc_status *write_optimized(const hsc__program *program, hsc_bytes *out_b
                                          HSC_FORMAT_HLO_PROTO, &module);
   if (!status) {
     hsc_view shape = find_field(hsc_bytes_view(&module), 4);
-    put_varint(&config, 1 << 3 | 2);
-    put_varint(&config, shape.size);
-    hsc_bytes_append(&config, shape.data, shape.size);
-    put_varint(&config, 4 << 3);
-    put_varint(&config, (uint64_t)program->replica_count);
-    put_varint(&config, 5 << 3);
-    put_varint(&config, (uint64_t)program->partition_count);
+    hsc_wire_put_bytes(&config, 1, shape.data, shape.size);
+    hsc_wire_put_varint(&config, 4, (uint64_t)program->replica_count);
+    hsc_wire_put_varint(&config, 5, (uint64_t)program->partition_count);
     put_shardings(program, &module);
-    put_varint(out_bytes, 1 << 3 | 2);
-    put_varint(out_bytes, module.size);
-    hsc_bytes_append(out_bytes, module.data, module.size);
-    put_varint(out_bytes, 2 << 3 | 2);
-    put_varint(out_bytes, config.size);
-    hsc_bytes_append(out_bytes, config.data, config.size);
+    hsc_wire_put_bytes(out_bytes, 1, module.data, module.size);
+    hsc_wire_put_bytes(out_bytes, 2, config.data, config.size);
     if (module.failed || config.failed)
       out_bytes->failed = true;
     status = hsc_bytes_status(out_bytes);

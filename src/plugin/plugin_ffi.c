@@ -536,11 +536,12 @@ int32_t hsc__host_register_ffi_type(const char *name, int64_t *type_id, const vo
 // ---- the extension of the PJRT C API ------------------------------------------------------------
 
 static PJRT_Error *error_of(XLA_FFI_Error *error) {
-  hsc_status *status =
-      error ? hsc_status_make(
-                  error->code > 0 && error->code <= 16 ? (hsc_code)error->code : HSC_INTERNAL,
-                  __FILE__, __LINE__, "%s", error->message)
-            : NULL;
+  hsc_status *status = NULL;
+  if (error) {
+    bool known = error->code > 0 && error->code <= 16;
+    status = hsc_status_make(known ? (hsc_code)error->code : HSC_INTERNAL, __FILE__, __LINE__, "%s",
+                             error->message);
+  }
   free(error);
   return hsc__error_of(status);
 }
@@ -562,14 +563,8 @@ static PJRT_Error *user_data_add(PJRT_FFI_UserData_Add_Args *args) {
       return hsc__error_of(HSC_ERR(ALREADY_EXISTS,
                                    "the execute context has data of type %lld already",
                                    (long long)args->user_data.type_id));
-  if (context->count == context->capacity) {
-    int capacity = context->capacity ? 2 * context->capacity : 4;
-    void *larger = realloc(context->values, sizeof *context->values * (size_t)capacity);
-    if (!larger)
-      return hsc__error_of(hsc_status_out_of_memory());
-    context->values = larger;
-    context->capacity = capacity;
-  }
+  if (!HSC_GROW(context->values, context->count, context->capacity))
+    return hsc__error_of(hsc_status_out_of_memory());
   context->values[context->count++] =
       (struct hsc__user_value){args->user_data.type_id, args->user_data.data};
   return NULL;

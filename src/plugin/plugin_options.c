@@ -7,11 +7,10 @@
 // value that the option does not take, is refused in XLA's words.
 // Field numbers: pjrt/pjrt_options.c, and xla/xla.proto for DebugOptions.
 #include "base/text/text.h"
+#include "base/wire/wire.h"
 #include "plugin/plugin_internal.h"
 
 #include <stdlib.h>
-
-enum { VARINT = 0, FIXED64 = 1, LENGTH = 2, FIXED32 = 5 };
 
 typedef enum option_type { OPTION_TEXT, OPTION_LIST, OPTION_BOOL, OPTION_INT } option_type;
 
@@ -88,78 +87,13 @@ static const struct {
 
 // ---- wire format --------------------------------------------------------------------------------
 
-typedef struct reader {
-  const unsigned char *at, *end;
-} reader;
-
-typedef struct field {
-  int number, wire;
-  uint64_t value;  // varint, fixed
-  hsc_view bytes;  // length-delimited
-} field;
-
 static hsc_status *malformed(void) {
   return HSC_ERR(INVALID_ARGUMENT,
                  "the compile options are not a CompileOptionsProto: malformed or cut off");
 }
 
-static bool read_varint(reader *r, uint64_t *out_value) {
-  uint64_t value = 0;
-  for (int shift = 0; shift < 64; shift += 7) {
-    if (r->at == r->end)
-      return false;
-    unsigned char byte = *r->at++;
-    value |= (uint64_t)(byte & 0x7f) << shift;
-    if (byte < 0x80) {
-      *out_value = value;
-      return true;
-    }
-  }
-  return false;
-}
-
-static bool read_fixed(reader *r, size_t size, uint64_t *out_value) {
-  if ((size_t)(r->end - r->at) < size)
-    return false;
-  *out_value = 0;
-  memcpy(out_value, r->at, size);
-  r->at += size;
-  return true;
-}
-
-static hsc_status *next_field(reader *r, field *out_field) {
-  uint64_t key = 0;
-  uint64_t size = 0;
-  bool fine = read_varint(r, &key) && key >> 3 > 0 && key >> 3 < (uint64_t)1 << 29;
-  *out_field = (field){.number = (int)(key >> 3), .wire = (int)(key & 7)};
-  if (fine)
-    switch (out_field->wire) {
-      case VARINT:
-        fine = read_varint(r, &out_field->value);
-        break;
-      case FIXED64:
-        fine = read_fixed(r, 8, &out_field->value);
-        break;
-      case FIXED32:
-        fine = read_fixed(r, 4, &out_field->value);
-        break;
-      case LENGTH:
-        fine = read_varint(r, &size) && size <= (uint64_t)(r->end - r->at);
-        if (fine) {
-          out_field->bytes = (hsc_view){(const char *)r->at, (size_t)size};
-          r->at += size;
-        }
-        break;
-      default:
-        fine = false;
-    }
-  return fine ? NULL : malformed();
-}
-
-static reader reader_of(hsc_view bytes) {
-  static const char empty[1];
-  const unsigned char *data = (const unsigned char *)(bytes.data ? bytes.data : empty);
-  return (reader){data, data + bytes.size};
+static hsc_status *next_field(hsc_wire *in, hsc_wire_field *out_field) {
+  return hsc_wire_next(in, out_field) ? NULL : malformed();
 }
 
 // ---- setting one option -------------------------------------------------------------------------
@@ -234,14 +168,14 @@ static hsc_status *set_from_text(hsc__compile_settings *settings, int option, hs
 static hsc_status *read_debug_options(hsc__compile_settings *settings, hsc_view bytes) {
   // the first element of a list replaces what XLA_FLAGS said, the others add
   bool listed[HSC_COUNT_OF(options)] = {false};
-  field f;
-  for (reader r = reader_of(bytes); r.at < r.end;) {
+  hsc_wire_field f;
+  for (hsc_wire r = hsc_wire_of(bytes); r.p < r.end;) {
     HSC_TRY(next_field(&r, &f));
     for (size_t i = 0; i < HSC_COUNT_OF(options); i++) {
-      if (options[i].field != f.number)
+      if (options[i].field != (int)f.number)
         continue;
       bool text = options[i].type == OPTION_TEXT || options[i].type == OPTION_LIST;
-      if (text != (f.wire == LENGTH))
+      if (text != (f.type == HSC_WIRE_BYTES))
         return malformed();
       if (text && f.bytes.size > 0)
         HSC_TRY(set_text(settings, (int)i, f.bytes, listed[i] && options[i].type == OPTION_LIST));
@@ -255,20 +189,20 @@ static hsc_status *read_debug_options(hsc__compile_settings *settings, hsc_view 
 
 // For each partition the ids of its replicas.
 static hsc_status *read_device_assignment(hsc__compile_settings *settings, hsc_view bytes) {
-  field f, inner;
+  hsc_wire_field f, inner;
   uint64_t id = 0;
-  for (reader r = reader_of(bytes); r.at < r.end;) {
+  for (hsc_wire r = hsc_wire_of(bytes); r.p < r.end;) {
     HSC_TRY(next_field(&r, &f));
-    if (f.number != 3 || f.wire != LENGTH)
+    if (f.number != 3 || f.type != HSC_WIRE_BYTES)
       continue;
-    for (reader devices = reader_of(f.bytes); devices.at < devices.end;) {
+    for (hsc_wire devices = hsc_wire_of(f.bytes); devices.p < devices.end;) {
       HSC_TRY(next_field(&devices, &inner));
       if (inner.number != 1)
         continue;
-      reader ids = reader_of(inner.bytes);
-      bool more = inner.wire != LENGTH || ids.at < ids.end;
-      for (id = inner.value; more; more = inner.wire == LENGTH && ids.at < ids.end) {
-        if (inner.wire == LENGTH && !read_varint(&ids, &id))
+      hsc_wire ids = hsc_wire_of(inner.bytes);
+      bool more = inner.type != HSC_WIRE_BYTES || ids.p < ids.end;
+      for (id = inner.value; more; more = inner.type == HSC_WIRE_BYTES && ids.p < ids.end) {
+        if (inner.type == HSC_WIRE_BYTES && !hsc_wire_varint(&ids, &id))
           return malformed();
         if ((int64_t)id < 0)
           continue;
@@ -292,18 +226,18 @@ static int int_of(uint64_t value) {
 }
 
 static hsc_status *read_build_options(hsc__compile_settings *settings, hsc_view bytes) {
-  field f;
-  for (reader r = reader_of(bytes); r.at < r.end;) {
+  hsc_wire_field f;
+  for (hsc_wire r = hsc_wire_of(bytes); r.p < r.end;) {
     HSC_TRY(next_field(&r, &f));
-    if (f.number == 3 && f.wire == LENGTH)
+    if (f.number == 3 && f.type == HSC_WIRE_BYTES)
       HSC_TRY(read_debug_options(settings, f.bytes));
-    if (f.number == 1 && f.wire == VARINT)
+    if (f.number == 1 && f.type == HSC_WIRE_VARINT)
       settings->ordinal = int_of(f.value);
-    if (f.number == 4 && f.wire == VARINT)
+    if (f.number == 4 && f.type == HSC_WIRE_VARINT)
       settings->replica_count = int_of(f.value);
-    if (f.number == 5 && f.wire == VARINT)
+    if (f.number == 5 && f.type == HSC_WIRE_VARINT)
       settings->partition_count = int_of(f.value);
-    if (f.number == 9 && f.wire == LENGTH)
+    if (f.number == 9 && f.type == HSC_WIRE_BYTES)
       HSC_TRY(read_device_assignment(settings, f.bytes));
   }
   return NULL;
@@ -340,10 +274,10 @@ static hsc_status *check_known(hsc_view name, hsc_view message) {
     i++;
   if (i == HSC_COUNT_OF(known))
     return unknown_option(name);
-  field f;
-  for (reader r = reader_of(message); r.at < r.end;) {
+  hsc_wire_field f;
+  for (hsc_wire r = hsc_wire_of(message); r.p < r.end;) {
     HSC_TRY(next_field(&r, &f));
-    if (f.number != 1 || f.wire != LENGTH)
+    if (f.number != 1 || f.type != HSC_WIRE_BYTES)
       continue;
     bool truth = hsc_view_equals_text(f.bytes, "True") || hsc_view_equals_text(f.bytes, "False");
     if (known[i].type == KNOWN_BOOL && !truth)
@@ -355,33 +289,32 @@ static hsc_status *check_known(hsc_view name, hsc_view message) {
 }
 
 static hsc_status *read_override(hsc__compile_settings *settings, hsc_view bytes) {
-  field f;
+  hsc_wire_field f;
   hsc_view name = {0};
   hsc_view message = {0};
-  for (reader r = reader_of(bytes); r.at < r.end;) {
+  for (hsc_wire r = hsc_wire_of(bytes); r.p < r.end;) {
     HSC_TRY(next_field(&r, &f));
-    if (f.number == 1 && f.wire == LENGTH)
+    if (f.number == 1 && f.type == HSC_WIRE_BYTES)
       name = f.bytes;
-    if (f.number == 2 && f.wire == LENGTH)
+    if (f.number == 2 && f.type == HSC_WIRE_BYTES)
       message = f.bytes;
   }
   int option = find_option(name);
   if (option < 0)
     return check_known(name, message);
   bool text = options[option].type == OPTION_TEXT || options[option].type == OPTION_LIST;
-  for (reader r = reader_of(message); r.at < r.end;) {
+  for (hsc_wire r = hsc_wire_of(message); r.p < r.end;) {
     HSC_TRY(next_field(&r, &f));
-    if (f.number == 1 && f.wire == LENGTH)
+    if (f.number == 1 && f.type == HSC_WIRE_BYTES)
       HSC_TRY(set_from_text(settings, option, f.bytes));
-    else if (f.wire == VARINT && ((f.number == 2 && options[option].type == OPTION_BOOL) ||
-                                  (f.number == 3 && options[option].type == OPTION_INT)))
+    else if (f.type == HSC_WIRE_VARINT && ((f.number == 2 && options[option].type == OPTION_BOOL) ||
+                                           (f.number == 3 && options[option].type == OPTION_INT)))
       HSC_TRY(set_number(settings, option, (int64_t)f.value));
-    else
+    else {
+      const char *number = options[option].type == OPTION_BOOL ? "bool" : "int";
       return HSC_ERR(INVALID_ARGUMENT, "option %s: a value of another type is expected (%s)",
-                     options[option].name,
-                     text                                  ? "text"
-                     : options[option].type == OPTION_BOOL ? "bool"
-                                                           : "int");
+                     options[option].name, text ? "text" : number);
+    }
   }
   return NULL;
 }
@@ -389,12 +322,12 @@ static hsc_status *read_override(hsc__compile_settings *settings, hsc_view bytes
 static hsc_status *read_all(hsc_view bytes, hsc__compile_settings *settings) {
   hsc_view overrides[256];  // after the debug options, wherever they stand
   size_t override_count = 0;
-  field f;
-  for (reader r = reader_of(bytes); r.at < r.end;) {
+  hsc_wire_field f;
+  for (hsc_wire r = hsc_wire_of(bytes); r.p < r.end;) {
     HSC_TRY(next_field(&r, &f));
-    if (f.number == 3 && f.wire == LENGTH)
+    if (f.number == 3 && f.type == HSC_WIRE_BYTES)
       HSC_TRY(read_build_options(settings, f.bytes));
-    if (f.number == 7 && f.wire == LENGTH) {
+    if (f.number == 7 && f.type == HSC_WIRE_BYTES) {
       if (override_count == HSC_COUNT_OF(overrides))
         return HSC_ERR(INVALID_ARGUMENT, "more than %zu option overrides", HSC_COUNT_OF(overrides));
       overrides[override_count++] = f.bytes;

@@ -1,6 +1,7 @@
 // plugin_topology.c - a number of devices without a client: what ahead-of-time compiles are made
 // for. Its name is "cpu:N" or "" for one.
 #include "base/text/text.h"
+#include "base/wire/wire.h"
 #include "plugin/plugin_internal.h"
 
 #include <stdlib.h>
@@ -153,22 +154,12 @@ HSC_ENTRY(PJRT_TopologyDescription_GetMemorySpaceKindIds) {
   return NULL;
 }
 
-static void put_varint(hsc_bytes *out, uint64_t value) {
-  for (; value >= 0x80; value >>= 7)
-    hsc_bytes_append_char(out, (char)(value | 0x80));
-  hsc_bytes_append_char(out, (char)value);
-}
-
-static void put_packed(hsc_bytes *out, int field, const int64_t *values, size_t count) {
-  hsc_bytes packed = {0};
+// Also when there are none: a scalar has its list of dimensions.
+static void put_packed(hsc_bytes *out, uint32_t field, const int64_t *values, size_t count) {
+  size_t mark = hsc_wire_begin(out, field);
   for (size_t i = 0; i < count; i++)
-    put_varint(&packed, (uint64_t)values[i]);
-  put_varint(out, (uint64_t)field << 3 | 2);
-  put_varint(out, packed.size);
-  hsc_bytes_append(out, hsc_bytes_text(&packed), packed.size);
-  if (packed.failed)
-    out->failed = true;
-  hsc_bytes_deinit(&packed);
+    hsc_wire_put_raw_varint(out, (uint64_t)values[i]);
+  hsc_wire_end(out, mark);
 }
 
 // ShapeProto { element_type 2, dimensions 3, layout 5 { minor_to_major 1 } } (xla/xla_data.proto),
@@ -176,18 +167,12 @@ static void put_packed(hsc_bytes *out, int field, const int64_t *values, size_t 
 static hsc_status *canonical_shape(
     const PJRT_TopologyDescription_MakeCanonicalShapeForMemorySpace_Args *args, hsc_bytes *out) {
   size_t bytes;
-  hsc_bytes layout = {0};
   HSC_TRY(hsc__array_bytes(args->element_type, args->dims, args->num_dims, &bytes));
-  put_varint(out, 2 << 3 | 0);
-  put_varint(out, (uint64_t)hsc_type_proto(hsc__type_of_pjrt(args->element_type)));
+  hsc_wire_put_varint(out, 2, (uint64_t)hsc_type_proto(hsc__type_of_pjrt(args->element_type)));
   put_packed(out, 3, args->dims, args->num_dims);
-  put_packed(&layout, 1, hsc__row_major((int)args->num_dims), args->num_dims);
-  put_varint(out, 5 << 3 | 2);
-  put_varint(out, layout.size);
-  hsc_bytes_append(out, hsc_bytes_text(&layout), layout.size);
-  if (layout.failed)
-    out->failed = true;
-  hsc_bytes_deinit(&layout);
+  size_t layout = hsc_wire_begin(out, 5);
+  put_packed(out, 1, hsc__row_major((int)args->num_dims), args->num_dims);
+  hsc_wire_end(out, layout);
   return hsc_bytes_status(out);
 }
 

@@ -151,11 +151,13 @@ static int64_t op_meta(builder *b, int program, const hsc_cpu_thunk_record *reco
   hsc_print_options options = {
       .no_metadata = true, .elide_large_constants = true, .no_backend_config = true};
   hsc_instr_print(instr, &options, &text);
-  const char *name =
-      record->is_copy ? hsc_arena_printf(b->arena, "%s.state", instr->name) : instr->name;
-  const char *whole = record->is_copy ? hsc_arena_printf(b->arena, "%%%s = copy of the state of %s",
-                                                         name ? name : "", instr->name)
-                                      : hsc_bytes_text(&text);
+  const char *name = instr->name;
+  const char *whole = hsc_bytes_text(&text);
+  if (record->is_copy) {
+    name = hsc_arena_printf(b->arena, "%s.state", instr->name);
+    whole =
+        hsc_arena_printf(b->arena, "%%%s = copy of the state of %s", name ? name : "", instr->name);
+  }
   *known = hsc_xwriter_begin_event_meta(&b->w, 0, whole, name);
   hsc_xwriter_stat_uint(&b->w, "program_id", (uint64_t)b->program_ids[program]);
   hsc_xwriter_stat_uint(&b->w, "symbol_id",

@@ -107,8 +107,9 @@ static char *put_json_text(hsc_bytes *out, char *at, const char *text, size_t si
 // read past it.
 static hsc_status *make_keys(
     const hsc_table *table, int indent, int depth, hsc_bytes *keys, size_t *ends) {
+  const char *between = indent > 0 ? "," : ", ";
   for (size_t c = 0; c < hsc_table_column_count(table); c++) {
-    hsc_bytes_append_text(keys, c == 0 ? "{" : indent > 0 ? "," : ", ");
+    hsc_bytes_append_text(keys, c == 0 ? "{" : between);
     if (indent > 0)
       hsc_bytes_printf(keys, "\n%*s", indent * (depth + 1), "");
     hsc_json json;
@@ -169,8 +170,10 @@ static hsc_status *rows(const hsc_table *table,
         at = put_int(at, cell->integer);
       else if (cell->kind == HSC_CELL_DOUBLE && cell->number - cell->number == 0)
         at = put_double(at, cell->number);
+      else if (cell->kind == HSC_CELL_BOOL)
+        at = put_word(at, cell->integer ? "true" : "false");
       else
-        at = put_word(at, cell->kind == HSC_CELL_BOOL ? cell->integer ? "true" : "false" : "null");
+        at = put_word(at, "null");
     }
     take_to(out, put_word(at, after));
     status = hsc_table__flush(stream);

@@ -150,9 +150,9 @@ static size_t find_peaks(const double *v, size_t n, peak *peaks, double *out_hal
   double spread =
       fmin(hsc_stats_sd(v, n),
            (hsc__quantile_sorted(v, n, 0.75) - hsc__quantile_sorted(v, n, 0.25)) / 1.34);
-  double bandwidth = t > 0
-                         ? sqrt(t) * (high - low)
-                         : 0.9 * (spread > 0 ? spread : hsc_stats_sd(v, n)) * pow((double)n, -0.2);
+  double bandwidth = sqrt(t) * (high - low);
+  if (!(t > 0))
+    bandwidth = 0.9 * (spread > 0 ? spread : hsc_stats_sd(v, n)) * pow((double)n, -0.2);
   // A clock's ticks are no modes: at least three times the step between neighbours where values
   // repeat.
   if (distinct < n / 2) {

@@ -69,14 +69,8 @@ size_t hsc_sampling_next(const hsc_sampling *s) {
 }
 
 static hsc_status *keep(hsc_sampling *s, const double *x, size_t n) {
-  if (s->count + n > s->capacity) {
-    size_t capacity = 2 * s->capacity + n;
-    double *samples = hsc_realloc(s->samples, capacity * sizeof(double));
-    if (!samples)
-      return hsc_status_out_of_memory();
-    s->samples = samples;
-    s->capacity = capacity;
-  }
+  if (!HSC_RESERVE(s->samples, s->count, n, s->capacity))
+    return hsc_status_out_of_memory();
   if (s->upper_count == s->upper_capacity) {
     size_t capacity = 2 * s->upper_capacity + 16;
     size_t *sizes = hsc_realloc(s->sizes, capacity * sizeof(size_t));

@@ -654,15 +654,9 @@ static hsc_status *add_ring(hsc_capture *capture, const char *path) {
     unmap_ring(&r);
     return status;
   }
-  if (capture->ring_count == capture->ring_capacity) {
-    int capacity = capture->ring_capacity ? 2 * capture->ring_capacity : 8;
-    hsc__ring *rings = hsc_realloc(capture->rings, (size_t)capacity * sizeof *rings);
-    if (!rings) {
-      unmap_ring(&r);
-      return hsc_status_out_of_memory();
-    }
-    capture->rings = rings;
-    capture->ring_capacity = capacity;
+  if (!HSC_GROW(capture->rings, capture->ring_count, capture->ring_capacity)) {
+    unmap_ring(&r);
+    return hsc_status_out_of_memory();
   }
   capture->rings[capture->ring_count++] = r;
   return NULL;

@@ -4,6 +4,7 @@
 
 #include "base/core/memory.h"
 #include "trace/capture.h"
+#include "trace/xspace.h"
 
 typedef struct hsc__ring {
   const uint8_t *bytes;
@@ -72,6 +73,17 @@ HSC_MUST_USE hsc_status *hsc__op_facts_add(hsc__op_facts *facts,
                                            int64_t program_id,
                                            hsc_view hlo_proto);
 hsc__op_fact hsc__op_facts_of(const hsc__op_facts *facts, int64_t program_id, const char *name);
+
+// The time of an event of `line`, in ns, on the clock that is `shift_ns` ahead of the profile's. A
+// damaged profile may hold any number: the result stays within 18 years of 0, so that sums do not
+// overflow.
+static inline int64_t hsc__xline_time(const hsc_xline *line, int64_t offset_ps, __int128 shift_ns) {
+  const __int128 limit = (__int128)1 << 59;
+  __int128 ns = (__int128)line->timestamp_ns + offset_ps / 1000 + shift_ns;
+  if (ns > limit)
+    return (int64_t)limit;
+  return (int64_t)(ns < -limit ? -limit : ns);
+}
 
 // capture_occurrences.c
 // An operator of a profile whose operators do not say which run they are of.

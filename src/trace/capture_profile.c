@@ -46,18 +46,10 @@ typedef struct merge {
 
 static uint32_t add_string(merge *m, const char *text) {
   hsc__ring *r = m->ring;
-  if (r->string_count >= m->string_capacity) {
-    uint32_t capacity = r->string_count ? 2 * r->string_count + 64 : 64;
-    const char **strings = HSC_NEW_ARRAY(m->capture->arena, const char *, capacity);
-    if (!strings)
-      return 0;
-    if (r->string_count)
-      memcpy(strings, r->strings, r->string_count * sizeof *strings);
-    else
-      r->string_count = 1;  // number 0 is ""
-    r->strings = strings;
-    m->string_capacity = capacity;
-  }
+  if (!HSC_GROW_IN(m->capture->arena, r->strings, r->string_count, m->string_capacity))
+    return 0;
+  if (r->string_count == 0)
+    r->string_count = 1;  // number 0 is ""
   r->strings[r->string_count] = text;
   return r->string_count++;
 }
@@ -165,9 +157,7 @@ static int64_t bounded(int64_t ns) {
 }
 
 static int64_t time_of(const merge *m, const hsc_xline *line, int64_t offset_ps) {
-  const __int128 limit = (__int128)1 << 59;
-  __int128 ns = (__int128)m->start_ns + line->timestamp_ns + offset_ps / 1000 - m->zero_ns;
-  return (int64_t)(ns > limit ? limit : ns < -limit ? -limit : ns);
+  return hsc__xline_time(line, offset_ps, (__int128)m->start_ns - m->zero_ns);
 }
 
 static void note_run(

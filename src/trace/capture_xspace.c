@@ -27,16 +27,8 @@ static uint32_t text_number(builder *b, hsc_view text) {
   uint32_t number = (uint32_t)(uintptr_t)hsc_map_get(b->texts, text);
   if (number)
     return number;
-  if (b->ring->string_count == b->string_room) {
-    uint32_t room = 2 * b->string_room + 64;
-    const char **strings = HSC_NEW_ARRAY(b->arena, const char *, room);
-    if (!strings)
-      return 0;
-    if (b->ring->string_count)
-      memcpy(strings, b->ring->strings, b->ring->string_count * sizeof *strings);
-    b->ring->strings = strings;
-    b->string_room = room;
-  }
+  if (!HSC_GROW_IN(b->arena, b->ring->strings, b->ring->string_count, b->string_room))
+    return 0;
   char *copy = hsc_arena_strndup(b->arena, text.data ? text.data : "", text.size);
   if (!copy)
     return 0;
@@ -123,9 +115,7 @@ static hsc_status *know(builder *b, const hsc_xevent_meta *meta, known_meta *k) 
 }
 
 static int64_t time_of(const builder *b, const hsc_xline *line, int64_t offset_ps) {
-  const __int128 limit = (__int128)1 << 59;
-  __int128 ns = (__int128)line->timestamp_ns + offset_ps / 1000 - b->zero_ns;
-  return (int64_t)(ns > limit ? limit : ns < -limit ? -limit : ns);
+  return hsc__xline_time(line, offset_ps, -(__int128)b->zero_ns);
 }
 
 static hsc_status *add_line(

@@ -10,6 +10,13 @@
 
 enum { SPANS_A_LINE = 500, KIND_INTERNAL = 1, STATUS_ERROR = 2 };
 
+// JSON has no numbers that are not finite: the mapping says them as text.
+static const char *not_finite_text(double value) {
+  if (value != value)
+    return "NaN";
+  return value > 0 ? "Infinity" : "-Infinity";
+}
+
 static void text_attribute(hsc_bytes *out, const char *key, const char *value) {
   hsc_bytes_append_text(out, "{\"key\":");
   hsc__json_text(out, key);
@@ -36,10 +43,7 @@ static void attribute(hsc_bytes *out,
     hsc_format_double(a->value.d, number);
     hsc_bytes_printf(out, "\"doubleValue\":%s", number);
   } else if (a->type == HSC_ATTR_DOUBLE)
-    hsc_bytes_printf(out, "\"doubleValue\":\"%s\"",
-                     a->value.d != a->value.d ? "NaN"
-                     : a->value.d > 0         ? "Infinity"
-                                              : "-Infinity");
+    hsc_bytes_printf(out, "\"doubleValue\":\"%s\"", not_finite_text(a->value.d));
   else if (a->type == HSC_ATTR_UINT && a->value.u > INT64_MAX)
     hsc_bytes_printf(out, "\"stringValue\":\"%" PRIu64 "\"", a->value.u);
   else
@@ -142,7 +146,7 @@ static void counter(hsc_bytes *out,
   if (value - value == 0)
     hsc_bytes_append_text(out, number);
   else
-    hsc_bytes_printf(out, "\"%s\"", value != value ? "NaN" : value > 0 ? "Infinity" : "-Infinity");
+    hsc_bytes_printf(out, "\"%s\"", not_finite_text(value));
   hsc_bytes_append_char(out, '}');
 }
 

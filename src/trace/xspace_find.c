@@ -70,14 +70,10 @@ static void walk(const char *path, int depth, seen *out) {
     add(&out->runs, hsc_arena_strdup(out->runs.arena, path));
 }
 
-static const char *base_name(const char *path) {
-  const char *slash = strrchr(path, '/');
-  return slash ? slash + 1 : path;
-}
-
 // runs are named by their time, so the last name is the newest
 static int compare_runs(const void *a, const void *b) {
-  int by_name = strcmp(base_name(*(const char *const *)a), base_name(*(const char *const *)b));
+  int by_name =
+      strcmp(hsc_path_file(*(const char *const *)a), hsc_path_file(*(const char *const *)b));
   return by_name ? by_name : compare_texts(a, b);
 }
 
@@ -93,8 +89,9 @@ static hsc_status *no_profile(const char *path, const seen *found) {
 static hsc_status *no_file(const char *path, hsc_arena *arena, int error) {
   hsc_status *status = hsc_status_errno(error, "cannot open", path);
   const char *slash = strrchr(path, '/');
-  const char *parent =
-      slash ? hsc_arena_strndup(arena, path, slash > path ? (size_t)(slash - path) : 1) : ".";
+  const char *parent = ".";
+  if (slash)
+    parent = hsc_arena_strndup(arena, path, slash > path ? (size_t)(slash - path) : 1);
   DIR *directory = parent ? opendir(parent) : NULL;
   if (!directory)
     return status;
@@ -103,11 +100,13 @@ static hsc_status *no_file(const char *path, hsc_arena *arena, int error) {
     if (entry->d_name[0] != '.')
       add(&names, hsc_arena_strdup(arena, entry->d_name));
   closedir(directory);
-  const char *near =
-      names.count ? hsc_did_you_mean(base_name(path), names.items, (size_t)names.count) : NULL;
-  return near ? hsc_status_hint(status, "did you mean %s%s%s?", slash ? parent : "",
-                                slash ? "/" : "", near)
-              : status;
+  const char *near = NULL;
+  if (names.count)
+    near = hsc_did_you_mean(hsc_path_file(path), names.items, (size_t)names.count);
+  if (!near)
+    return status;
+  return hsc_status_hint(status, "did you mean %s%s%s?", slash ? parent : "", slash ? "/" : "",
+                         near);
 }
 
 hsc_status *hsc_xspace_find(const char *path, hsc_arena *arena, hsc_xspace_files *out_files) {

@@ -189,12 +189,13 @@ static void put_thread_name(chrome *c, int pid, int tid, hsc_view name, int lane
                    "\"args\":{\"name\":",
                    pid, tid);
   char text[160];
-  int size =
-      lane_number
-          ? snprintf(text, sizeof text, "%.*s (%d)", (int)(name.size < 120 ? name.size : 120),
-                     name.data ? name.data : "", lane_number + 1)
-          : snprintf(text, sizeof text, "%.*s", (int)(name.size < 140 ? name.size : 140),
-                     name.data ? name.data : "");
+  const char *begin = name.data ? name.data : "";
+  int size;
+  if (lane_number)
+    size =
+        snprintf(text, sizeof text, "%.*s (%d)", hsc_view_shown(name, 120), begin, lane_number + 1);
+  else
+    size = snprintf(text, sizeof text, "%.*s", hsc_view_shown(name, 140), begin);
   put_json_text(&c->out, (hsc_view){text, (size_t)size});
   hsc_bytes_printf(&c->out,
                    "}},\n{\"name\":\"thread_sort_index\",\"ph\":\"M\",\"ts\":0,\"pid\":%d,\"tid\":%"

@@ -38,8 +38,8 @@ static void find_hlo(const hsc_xspace *space, hsc_profile_module *module) {
       int64_t id;
       hsc_view name = split_name(meta->name, &id);
       // The number in the name counts: writers that put profiles together number metadata anew.
-      if (module->has_id ? (id >= 0 ? id : meta->id) != module->program_id
-                         : !hsc_view_equals(name, module->name))
+      int64_t number = id >= 0 ? id : meta->id;
+      if (module->has_id ? number != module->program_id : !hsc_view_equals(name, module->name))
         continue;
       hsc_xstat stat;
       if (!hsc_xstat_find(meta->message, HSC_XEVENT_META_STATS, hlo_id, &stat) ||

@@ -57,10 +57,10 @@ hsc_status *hsc_profile_step_samples(hsc_profile *profile,
     const char *program_text =
         hsc_arena_strndup(arena, program.data ? program.data : "", program.size);
     const hsc_profile_module *module = op->module >= 0 ? &profile->modules.items[op->module] : NULL;
-    char *key = hsc_arena_printf(
-        arena, "%lld/%s/%.*s", (long long)(module && module->has_id ? module->program_id : -1),
-        program_text ? program_text : "", (int)(op->name.size < 4096 ? op->name.size : 4096),
-        op->name.data ? op->name.data : "");
+    char *key = hsc_arena_printf(arena, "%lld/%s/%.*s",
+                                 (long long)(module && module->has_id ? module->program_id : -1),
+                                 program_text ? program_text : "", hsc_view_shown(op->name, 4096),
+                                 op->name.data ? op->name.data : "");
     if (!key)
       HSC_GOTO(hsc_status_out_of_memory());
     hsc_profile_sample *sample = hsc_map_get(by_key, hsc_view_of(key));

@@ -155,8 +155,8 @@ static int32_t find_op(const writer *t,
     module = hsc_xstat_text(plane, &stat);
   char key[512];
   int size = snprintf(key, sizeof key, "%d/%lld/%.*s/%.*s", device, (long long)program,
-                      (int)(module.size < 100 ? module.size : 100), module.data ? module.data : "",
-                      (int)(name.size < 300 ? name.size : 300), name.data ? name.data : "");
+                      hsc_view_shown(module, 100), module.data ? module.data : "",
+                      hsc_view_shown(name, 300), name.data ? name.data : "");
   int32_t *found = hsc_map_get(by_key, (hsc_view){key, (size_t)size});
   return found ? *found : -1;
 }
@@ -166,10 +166,10 @@ static hsc_status *index_ops(writer *t, hsc_map *by_key) {
     const hsc_profile_op *op = &t->profile->ops.items[i];
     const hsc_profile_module *m = op->module >= 0 ? &t->profile->modules.items[op->module] : NULL;
     hsc_view module = m && !m->has_id ? m->name : (hsc_view){0};
-    char *key = hsc_arena_printf(
-        t->arena, "%d/%lld/%.*s/%.*s", op->device, (long long)(m ? m->program_id : 0),
-        (int)(module.size < 100 ? module.size : 100), module.data ? module.data : "",
-        (int)(op->name.size < 300 ? op->name.size : 300), op->name.data ? op->name.data : "");
+    char *key = hsc_arena_printf(t->arena, "%d/%lld/%.*s/%.*s", op->device,
+                                 (long long)(m ? m->program_id : 0), hsc_view_shown(module, 100),
+                                 module.data ? module.data : "", hsc_view_shown(op->name, 300),
+                                 op->name.data ? op->name.data : "");
     int32_t *value = HSC_NEW(t->arena, int32_t);
     if (!key || !value)
       return hsc_status_out_of_memory();

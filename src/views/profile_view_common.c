@@ -60,8 +60,7 @@ static const char *device_text(hsc__profile_view *cx, const bool *has) {
 
 // "TPU" of "host/TPU:3": what runs on one kind of device is not what runs on another.
 static hsc_view kind_of(const char *device) {
-  const char *slash = strrchr(device, '/');
-  const char *begin = slash ? slash + 1 : device;
+  const char *begin = hsc_path_file(device);
   return (hsc_view){begin, strcspn(begin, ":")};
 }
 

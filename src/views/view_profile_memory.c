@@ -362,6 +362,12 @@ hsc_status *hsc__profile_view_memory(hsc__profile_view *cx) {
   return for_programs(cx, rows_of);
 }
 
+static const char *kind_text(int64_t kind) {
+  if (kind == 0)
+    return "takes";
+  return kind == 1 ? "gives back" : "shares";
+}
+
 static hsc_status *timeline_of(hsc__profile_view *cx, const char *program, assignment *a) {
   int64_t live = 0;
   walk_heap(a, a->events.count);
@@ -373,7 +379,7 @@ static hsc_status *timeline_of(hsc__profile_view *cx, const char *program, assig
     hsc_table_text(cx->table, program);
     hsc_table_int(cx->table, (int64_t)i);
     hsc__table_view(cx->table, e->instr);
-    hsc_table_text(cx->table, e->kind == 0 ? "takes" : e->kind == 1 ? "gives back" : "shares");
+    hsc_table_text(cx->table, kind_text(e->kind));
     hsc__table_view(cx->table, b ? b->instr : (hsc_view){0});
     hsc_table_int(cx->table, e->change);
     hsc_table_int(cx->table, live);

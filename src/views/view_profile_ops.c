@@ -153,10 +153,10 @@ hsc_status *hsc__profile_view_hlo_operators(hsc__profile_view *cx) {
       continue;
     const hsc_profile_module *module =
         op->module >= 0 ? &cx->profile->modules.items[op->module] : NULL;
-    const char *module_text =
-        module ? hsc_arena_strndup(cx->arena, module->name.data ? module->name.data : "",
-                                   module->name.size)
-               : NULL;
+    const char *module_text = NULL;
+    if (module)
+      module_text = hsc_arena_strndup(cx->arena, module->name.data ? module->name.data : "",
+                                      module->name.size);
     if (module && module->has_id)
       module_text =
           hsc_arena_printf(cx->arena, "%s(%lld)", module_text, (long long)module->program_id);
@@ -392,10 +392,10 @@ static hsc_status *node_rows(
       hsc_table_row(cx->table);
       hsc_table_printf(cx->table, "%*s%.*s", 2 * depth, "", (int)child->name.size,
                        child->name.data);
-      hsc_table_text(cx->table, child->is_operator
-                                    ? child->first ? "scope and operator" : "operator"
-                                : depth == 0 ? "model"
-                                             : "component");
+      const char *kind = depth == 0 ? "model" : "component";
+      if (child->is_operator)
+        kind = child->first ? "scope and operator" : "operator";
+      hsc_table_text(cx->table, kind);
       hsc_table_int(cx->table, depth);
       hsc_table_double(cx->table, child->self_ps / 1000);
       hsc_table_double(cx->table, all > 0 ? child->self_ps / all : NAN);

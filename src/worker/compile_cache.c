@@ -1,4 +1,5 @@
 // compile_cache.c - see compile_cache.h.
+#include "base/text/text.h"
 #include "worker/compile_cache.h"
 
 #include <stdlib.h>
@@ -58,10 +59,9 @@ static void append_variable(const char *name, hsc_bytes *out) {
 
 hsc_status *hsc_compile_key_text(const hsc_compile_key *key, hsc_bytes *out_text) {
   struct stat file = {0};
-  const char *base = strrchr(key->plugin_path, '/');
   stat(key->plugin_path, &file);  // a plugin that cannot be looked at has size and time 0
   hsc_bytes_printf(out_text, "program %s\nplugin %s %lld bytes %lld.%09ld\napi 0.%d\nplatform %s\n",
-                   key->fingerprint, base ? base + 1 : key->plugin_path, (long long)file.st_size,
+                   key->fingerprint, hsc_path_file(key->plugin_path), (long long)file.st_size,
                    (long long)file.st_mtim.tv_sec, (long)file.st_mtim.tv_nsec, key->api_minor,
                    key->platform_version);
   append_processor(out_text);

@@ -1,5 +1,6 @@
 // device_code.c - Riegeli records, Snappy, and the section headers of ELF: just as much of each as
 // counting needs.
+#include "base/wire/wire.h"
 #include "worker/device_code.h"
 
 enum {
@@ -20,15 +21,11 @@ static uint64_t little(const char *at, int bytes) {
 
 // Takes a varint off the front.
 static bool varint(hsc_view *from, uint64_t *out) {
-  *out = 0;
-  for (int shift = 0; shift < 64 && from->size; shift += 7) {
-    unsigned char byte = (unsigned char)*from->data++;
-    from->size--;
-    *out |= (uint64_t)(byte & 127) << shift;
-    if (!(byte & 128))
-      return true;
-  }
-  return false;
+  hsc_wire in = hsc_wire_of(*from);
+  if (!hsc_wire_varint(&in, out))
+    return false;
+  *from = (hsc_view){(const char *)in.p, (size_t)(in.end - in.p)};
+  return true;
 }
 
 // Raw Snappy (google/snappy, format_description.txt), appended to *out.

@@ -153,9 +153,12 @@ hsc_status *hsc_program_transform(const char *text, hsc_module **module) {
   hsc_transform_options options = hsc_transform_options_default();
   hsc_module *made = NULL;
   HSC_TRY(read_numbers(text, at, (*module)->arena, &count, &options));
-  HSC_TRY(word == 0   ? hsc_transform_repeat(*module, count, &options, &made)
-          : word == 1 ? hsc_transform_vmap(*module, count, &options, &made)
-                      : hsc_transform_scan(*module, count, &options, &made));
+  if (word == 0)
+    HSC_TRY(hsc_transform_repeat(*module, count, &options, &made));
+  else if (word == 1)
+    HSC_TRY(hsc_transform_vmap(*module, count, &options, &made));
+  else
+    HSC_TRY(hsc_transform_scan(*module, count, &options, &made));
   hsc_module_destroy(*module);
   *module = made;
   return NULL;

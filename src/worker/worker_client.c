@@ -506,11 +506,7 @@ static hsc_status *start_process(hsc_lab_worker *worker) {
   const char *const python[] = {worker->device.plugin_path, "-c", HSC_PYTHON_MODULE,
                                 "hloscope.worker", NULL};
   bool in_python = worker->device.source == HSC_DEVICE_PYTHON;
-  const char *before = getenv("PYTHONPATH");
-  const char *path =
-      in_python ? hsc_arena_printf(worker->arena, "PYTHONPATH=%s%s%s", worker->device.python_dir,
-                                   before && *before ? ":" : "", before ? before : "")
-                : NULL;
+  const char *path = in_python ? hsc_python_path(worker->arena, worker->device.python_dir) : NULL;
   HSC_TRY(hsc_arena_status(worker->arena));
   const char *environment[32] = {path};
   size_t count = path != NULL;

@@ -154,8 +154,6 @@ const char *hsc__outcome_text(worker_outcome outcome);
 
 // ---- several devices (worker_spread.c) ----------------------------------------------------------
 
-// How many devices a compiled program can be for.
-HSC_MUST_USE hsc_status *hsc__worker_device_count(hsc_worker *worker, int64_t *out_count);
 // Whether the devices are enough for the program's partitions and replicas; else
 // FAILED_PRECONDITION with what would be.
 HSC_MUST_USE hsc_status *hsc__worker_check_spread(hsc_worker *worker,

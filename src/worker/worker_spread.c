@@ -5,7 +5,8 @@
 #include "base/text/text.h"
 #include "worker/worker_internal.h"
 
-hsc_status *hsc__worker_device_count(hsc_worker *worker, int64_t *out_count) {
+// How many devices a compiled program can be for.
+static hsc_status *count_devices(hsc_worker *worker, int64_t *out_count) {
   const hsc_device_info *devices = NULL;
   size_t count = 0;
   *out_count = 1;
@@ -80,7 +81,7 @@ hsc_status *hsc__worker_check_spread(hsc_worker *worker, const worker_program *p
   int64_t wanted = s->partition_count * s->replica_count;
   if (wanted <= 1)
     return NULL;
-  HSC_TRY(hsc__worker_device_count(worker, &have));
+  HSC_TRY(count_devices(worker, &have));
   if (have == wanted || (have > wanted && worker->client))
     return NULL;
   hsc_bytes counts = {0};

@@ -29,7 +29,9 @@ void *hsc_alloc(size_t size_bytes) {
   if (injected_failure())
     return NULL;
   void *spilled = hsc__spill_alloc(size_bytes);
-  return spilled ? spilled : calloc(1, size_bytes ? size_bytes : 1);
+  if (spilled)
+    return spilled;
+  return calloc(1, size_bytes ? size_bytes : 1);
 }
 
 // What grows beyond memory's share goes on in a file, and what lies in one already grows there.
@@ -51,13 +53,24 @@ static bool grow_spilled(void **memory, size_t size_bytes) {
 void *hsc_realloc(void *memory, size_t size_bytes) {
   if (injected_failure())
     return NULL;
-  return grow_spilled(&memory, size_bytes) ? memory : realloc(memory, size_bytes ? size_bytes : 1);
+  if (grow_spilled(&memory, size_bytes))
+    return memory;
+  return realloc(memory, size_bytes ? size_bytes : 1);
 }
 
-void *hsc__grow(void *items, size_t *capacity, size_t item_bytes) {
-  size_t more = *capacity < 8 ? 16 : 2 * *capacity;
+size_t hsc__grown_capacity(size_t capacity, size_t wanted) {
+  if (capacity > SIZE_MAX / 2 || wanted > SIZE_MAX / 2)
+    return 0;
+  size_t more = capacity < 8 ? 16 : 2 * capacity;
+  while (more < wanted)
+    more *= 2;
+  return more;
+}
+
+void *hsc__grow(void *items, size_t wanted, size_t *capacity, size_t item_bytes) {
+  size_t more = hsc__grown_capacity(*capacity, wanted);
   size_t size_bytes;
-  if (*capacity > SIZE_MAX / 2 || !hsc_mul_size(more, item_bytes, &size_bytes))
+  if (!more || !hsc_mul_size(more, item_bytes, &size_bytes))
     return NULL;
   void *grown = hsc_realloc(items, size_bytes);
   if (grown)

@@ -245,10 +245,14 @@ void *hsc_arena_alloc_array(hsc_arena *arena, size_t element_bytes, size_t count
   return hsc_arena_alloc(arena, size_bytes);
 }
 
-void *hsc__grow_in(
-    hsc_arena *arena, const void *items, size_t count, size_t *capacity, size_t item_bytes) {
-  size_t more = *capacity < 8 ? 16 : 2 * *capacity;
-  if (*capacity > SIZE_MAX / 2)
+void *hsc__grow_in(hsc_arena *arena,
+                   const void *items,
+                   size_t count,
+                   size_t wanted,
+                   size_t *capacity,
+                   size_t item_bytes) {
+  size_t more = hsc__grown_capacity(*capacity, wanted);
+  if (!more)
     return fail(arena, SIZE_MAX);
   void *grown = hsc_arena_alloc_array(arena, item_bytes, more);
   if (!grown || arena->failed)

@@ -12,6 +12,8 @@ typedef struct hsc_view {
 hsc_view hsc_view_of(const char *text);  // NULL gives the empty view
 bool hsc_view_equals(hsc_view a, hsc_view b);
 bool hsc_view_equals_text(hsc_view a, const char *text);
+// Bytes of a view that a message of limited size shows: the precision of "%.*s".
+int hsc_view_shown(hsc_view view, int most);
 
 // A growing byte buffer with a sticky error: after an allocation fails, appends do nothing and
 // hsc_bytes_status tells. Always NUL-terminated (data is never NULL after the first append;

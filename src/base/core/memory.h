@@ -40,13 +40,19 @@ char *hsc_strdup(const char *text);
 // it, on the heap (HSC_GROW) or in an arena (HSC_GROW_IN, which leaves the old array behind),
 // `capacity` any integer. False when there is no memory, and then the array is as it was. The new
 // room is not zeroed on the heap.
-#define HSC_GROW(items, count, capacity) \
-  HSC__GROW(items, count, capacity, hsc__grow((items), &hsc_room, sizeof *(items)))
-#define HSC_GROW_IN(arena, items, count, capacity) \
-  HSC__GROW(items, count, capacity, \
-            hsc__grow_in((arena), (items), (size_t)(count), &hsc_room, sizeof *(items)))
-#define HSC__GROW(items, count, capacity, grown) \
-  ((size_t)(count) < (size_t)(capacity) || ({ \
+#define HSC_GROW(items, count, capacity) HSC_RESERVE(items, count, 1, capacity)
+#define HSC_GROW_IN(arena, items, count, capacity) HSC_RESERVE_IN(arena, items, count, 1, capacity)
+// The same for `more` items at once.
+#define HSC_RESERVE(items, count, more, capacity) \
+  HSC__GROW(items, count, more, capacity, \
+            hsc__grow((items), hsc_wanted, &hsc_room, sizeof *(items)))
+#define HSC_RESERVE_IN(arena, items, count, more, capacity) \
+  HSC__GROW( \
+      items, count, more, capacity, \
+      hsc__grow_in((arena), (items), (size_t)(count), hsc_wanted, &hsc_room, sizeof *(items)))
+#define HSC__GROW(items, count, more, capacity, grown) \
+  ((size_t)(count) + (size_t)(more) <= (size_t)(capacity) || ({ \
+     size_t hsc_wanted = (size_t)(count) + (size_t)(more); \
      size_t hsc_room = (size_t)(capacity); \
      void *hsc_grown = (grown); \
      if (hsc_grown) { \
@@ -55,9 +61,15 @@ char *hsc_strdup(const char *text);
      } \
      hsc_grown != NULL; \
    }))
-void *hsc__grow(void *items, size_t *capacity, size_t item_bytes);
-void *hsc__grow_in(
-    hsc_arena *arena, const void *items, size_t count, size_t *capacity, size_t item_bytes);
+// The next capacity that holds `wanted`; 0 when there is none.
+size_t hsc__grown_capacity(size_t capacity, size_t wanted);
+void *hsc__grow(void *items, size_t wanted, size_t *capacity, size_t item_bytes);
+void *hsc__grow_in(hsc_arena *arena,
+                   const void *items,
+                   size_t count,
+                   size_t wanted,
+                   size_t *capacity,
+                   size_t item_bytes);
 
 // Fault injection: the n-th allocation from now (1 = the next) fails, and all after it until reset
 // with 0. Not thread-safe; tests only.

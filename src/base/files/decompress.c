@@ -81,11 +81,10 @@ static hsc_status *inflate_all(const char *format,
       status = hsc_status_out_of_memory();
       goto done;
     } else if (result != Z_OK || (produced == 0 && consumed == 0)) {
-      status = HSC_ERR(DATA_LOSS, "%s: %s at byte %zu of %zu", format,
-                       result == Z_OK || result == Z_BUF_ERROR ? "the data end too early"
-                       : stream.msg                            ? stream.msg
-                                                               : "corrupt data",
-                       at, data.size);
+      const char *why = stream.msg ? stream.msg : "corrupt data";
+      if (result == Z_OK || result == Z_BUF_ERROR)
+        why = "the data end too early";
+      status = HSC_ERR(DATA_LOSS, "%s: %s at byte %zu of %zu", format, why, at, data.size);
       goto done;
     }
   }

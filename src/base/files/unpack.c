@@ -108,8 +108,8 @@ hsc_status *hsc_unpacker_feed(hsc_unpacker *u,
 }
 
 hsc_status *hsc_unpacker_finish(const hsc_unpacker *u) {
-  return u->in_member
-             ? HSC_ERR(DATA_LOSS, "%s: the data end too early, after %llu bytes",
-                       u->kind == UNPACK_GZIP ? "gzip" : "zstd", (unsigned long long)u->read)
-             : NULL;
+  if (!u->in_member)
+    return NULL;
+  return HSC_ERR(DATA_LOSS, "%s: the data end too early, after %llu bytes",
+                 u->kind == UNPACK_GZIP ? "gzip" : "zstd", (unsigned long long)u->read);
 }

@@ -15,6 +15,10 @@ bool hsc_view_equals_text(hsc_view a, const char *text) {
   return hsc_view_equals(a, hsc_view_of(text));
 }
 
+int hsc_view_shown(hsc_view view, int most) {
+  return view.size < (size_t)most ? (int)view.size : most;
+}
+
 const char *hsc_view_find(hsc_view view, const char *text) {
   return view.size ? memmem(view.data, view.size, text, strlen(text)) : NULL;
 }
@@ -27,6 +31,11 @@ bool hsc_ends_with(const char *text, const char *suffix) {
   size_t length = strlen(text);
   size_t tail = strlen(suffix);
   return length >= tail && memcmp(text + length - tail, suffix, tail) == 0;
+}
+
+const char *hsc_path_file(const char *path) {
+  const char *slash = strrchr(path, '/');
+  return slash ? slash + 1 : path;
 }
 
 enum { MAX_NAME = 64 };

@@ -11,6 +11,8 @@ int hsc_format_float(float value, char *out_text);
 
 bool hsc_starts_with(const char *text, const char *prefix);
 bool hsc_ends_with(const char *text, const char *suffix);
+// What follows the last slash, borrowed; all of a path without one.
+const char *hsc_path_file(const char *path);
 
 // Nearest of `candidates` to `text` by edit distance, for "did you mean"; NULL when none is near
 // (distance over a third of the length).

@@ -80,10 +80,10 @@ void hsc_cpu_isa_detect(hsc_cpu_isa *out_isa) {
   out_isa->l2_bytes = cache_bytes(_SC_LEVEL2_CACHE_SIZE, 512 << 10);
   out_isa->l3_bytes = cache_bytes(_SC_LEVEL3_CACHE_SIZE, 8 << 20);
 #if defined(__x86_64__)
-  snprintf(out_isa->name, sizeof out_isa->name, "x86-64%s",
-           out_isa->level == HSC_CPU_ISA_AVX512 ? " avx512 fma"
-           : out_isa->level == HSC_CPU_ISA_AVX2 ? " avx2 fma"
-                                                : "");
+  static const char *const sets[] = {[HSC_CPU_ISA_BASELINE] = "",
+                                     [HSC_CPU_ISA_AVX2] = " avx2 fma",
+                                     [HSC_CPU_ISA_AVX512] = " avx512 fma"};
+  snprintf(out_isa->name, sizeof out_isa->name, "x86-64%s", sets[out_isa->level]);
 #elif defined(__aarch64__)
   snprintf(out_isa->name, sizeof out_isa->name, "aarch64 neon");
 #else

@@ -123,10 +123,11 @@ static hsc_status *begin_job(hsc_emit_job *job,
   return NULL;
 }
 
-hsc_status *hsc_kernel_plan_make(const hsc_instr *instr,
-                                 const hsc_cpu_isa *isa,
-                                 hsc_kernel_plan *out_plan,
-                                 uint64_t *in_place) {
+// UNIMPLEMENTED for indices that are too intricate.
+static hsc_status *make_plan(const hsc_instr *instr,
+                             const hsc_cpu_isa *isa,
+                             hsc_kernel_plan *out_plan,
+                             uint64_t *in_place) {
   hsc_status *status = NULL;
   hsc_arena *scratch = NULL;
   hsc_emit_job *job = NULL;
@@ -150,7 +151,7 @@ hsc_status *hsc_kernel_plan_try(const hsc_instr *instr,
   *out_fits = instr->op == HSC_OP_WHILE || kernel_can_emit(instr);
   if (!*out_fits)
     return NULL;
-  hsc_status *status = hsc_kernel_plan_make(instr, isa, out_plan, in_place);
+  hsc_status *status = make_plan(instr, isa, out_plan, in_place);
   if (hsc_status_code(status) != HSC_UNIMPLEMENTED)
     return status;
   hsc_status_free(status);

@@ -56,15 +56,9 @@ typedef struct hsc_kernel_plan {
 
 // The dot or convolution of an output fusion; NULL when `instr` is not one with exactly one.
 const hsc_instr *hsc_kernel_product(const hsc_instr *instr);
-// Analyses `instr` for a machine. in_place[o] ([outputs]) gets a bit for each of the first 64
-// inputs that output o may overwrite.
-// Errors: UNIMPLEMENTED for indices that are too intricate.
-HSC_MUST_USE hsc_status *hsc_kernel_plan_make(const hsc_instr *instr,
-                                              const hsc_cpu_isa *isa,
-                                              hsc_kernel_plan *out_plan,
-                                              uint64_t *in_place);
-// The same for any instruction: *out_fits is false, without an error, for what cannot be emitted or
-// is too intricate.
+// Analyses `instr`, which may be any, for a machine. in_place[o] ([outputs]) gets a bit for each of
+// the first 64 inputs that output o may overwrite. *out_fits is false, without an error, for what
+// cannot be emitted or has indices that are too intricate.
 HSC_MUST_USE hsc_status *hsc_kernel_plan_try(const hsc_instr *instr,
                                              const hsc_cpu_isa *isa,
                                              hsc_kernel_plan *out_plan,

@@ -2,16 +2,6 @@
 // emit_internal.h).
 #include "cpu/emit/emit_internal.h"
 
-bool hsc__dims_list(hsc_dims dims, int64_t dim, int *out_position) {
-  for (int i = 0; i < dims.count; i++)
-    if (dims.v[i] == dim) {
-      if (out_position)
-        *out_position = i;
-      return true;
-    }
-  return false;
-}
-
 static int64_t extent_of(const hsc_shape *shape, hsc_dims dims) {
   int64_t extent = 1;
   for (int i = 0; i < dims.count; i++)
@@ -41,8 +31,7 @@ bool hsc__emit_can_dot(const hsc_instr *dot) {
     return true;
   int last = rhs->rank - 1;
   return elements / extent_of(lhs, d->lhs_batch) <= SMALL_MATRIX && last >= 0 &&
-         !hsc__dims_list(d->rhs_batch, last, NULL) &&
-         !hsc__dims_list(d->rhs_contracting, last, NULL);
+         !hsc_dims_contain(d->rhs_batch, last) && !hsc_dims_contain(d->rhs_contracting, last);
 }
 
 // The index of an operand of a dot: batch dimensions come first in the result, then the free ones
@@ -63,10 +52,10 @@ static hsc_status *operand_index(hsc_emitter *e,
     term /= size;
   }
   for (int dim = 0; dim < shape->rank; dim++) {
-    int number;
-    if (hsc__dims_list(batch, dim, &number))
+    int number = hsc_dims_find(batch, dim);
+    if (number >= 0)
       (*out_index)[dim] = index[number];
-    else if (!hsc__dims_list(contracting, dim, NULL))
+    else if (!hsc_dims_contain(contracting, dim))
       (*out_index)[dim] = index[first_free++];
   }
   return NULL;

@@ -272,8 +272,6 @@ HSC_MUST_USE hsc_status *hsc__emit_called(hsc_emitter *e,
 bool hsc__emit_can_called(const hsc_computation *computation);
 bool hsc__emit_can_walk(const hsc_instr *instr);
 // ---- emit_dot.c ----
-// Whether `dims` holds `dim`; *out_position (may be NULL) = where.
-bool hsc__dims_list(hsc_dims dims, int64_t dim, int *out_position);
 bool hsc__emit_can_dot(const hsc_instr *dot);
 HSC_MUST_USE hsc_status *hsc__emit_dot(hsc_emitter *e,
                                        const hsc_instr *instr,

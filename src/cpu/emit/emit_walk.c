@@ -611,25 +611,26 @@ static hsc_status *visit_gather(hsc_emitter *e,
   int batch_count = 0;
   int offset_count = 0;
   for (int i = 0; i < instr->shape.rank; i++) {
-    if (hsc__dims_list(g->offset_dims, i, NULL))
+    if (hsc_dims_contain(g->offset_dims, i))
       offsets[offset_count++] = index[i];
     else
       batch[batch_count++] = index[i];
   }
   int next_offset = 0;
   for (int d = 0; d < from->rank; d++) {
-    int at;
-    if (hsc__dims_list(g->collapsed_slice_dims, d, NULL) ||
-        hsc__dims_list(g->operand_batching_dims, d, NULL))
+    if (hsc_dims_contain(g->collapsed_slice_dims, d) ||
+        hsc_dims_contain(g->operand_batching_dims, d))
       inner[d] = hsc_affine_constant(0);
     else
       inner[d] = offsets[next_offset++];
-    if (hsc__dims_list(g->operand_batching_dims, d, &at)) {
+    int at = hsc_dims_find(g->operand_batching_dims, d);
+    if (at >= 0) {
       // That dimension walks along with the same dimension of the start indices.
       int64_t dim = g->start_indices_batching_dims.v[at];
       inner[d] = batch[dim > g->index_vector_dim ? dim - 1 : dim];
     }
-    if (!hsc__dims_list(g->start_index_map, d, &at))
+    at = hsc_dims_find(g->start_index_map, d);
+    if (at < 0)
       continue;
     hsc_affine *where_start;
     HSC_TRY(new_index(e, indices->rank, &where_start));

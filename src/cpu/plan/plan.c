@@ -21,37 +21,11 @@ typedef struct instance {  // one call site of a computation
 
 static hsc_status *walk(hsc_cpu_plan *plan, instance *in);
 
-// Room for `more` elements: the array, or a larger copy of it (NULL when there is no memory; the
-// arena's status tells).
-static void *cpu_grow(hsc_arena *arena,
-                      void *array,
-                      int32_t count,
-                      int32_t *capacity,
-                      int32_t more,
-                      size_t element_bytes) {
-  if (count + more <= *capacity)
-    return array;
-  int32_t wanted = *capacity ? *capacity * 2 : 32;
-  while (wanted < count + more)
-    wanted *= 2;
-  void *larger = hsc_arena_alloc_array(arena, element_bytes, (size_t)wanted);
-  if (!larger)
-    return NULL;
-  if (count)
-    memcpy(larger, array, element_bytes * (size_t)count);
-  *capacity = wanted;
-  return larger;
-}
-
 hsc_status *hsc__cpu_plan_reserve(hsc_cpu_plan *plan, int32_t count) {
-  hsc_cpu_value *values = cpu_grow(plan->arena, plan->values, plan->value_count,
-                                   &plan->value_capacity, count, sizeof(hsc_cpu_value));
-  hsc_cpu_use *uses = cpu_grow(plan->arena, plan->uses, plan->use_count, &plan->use_capacity, count,
-                               sizeof(hsc_cpu_use));
-  HSC_TRY(hsc_arena_status(plan->arena));
-  plan->values = values;
-  plan->uses = uses;
-  return NULL;
+  bool has_room =
+      HSC_RESERVE_IN(plan->arena, plan->values, plan->value_count, count, plan->value_capacity) &&
+      HSC_RESERVE_IN(plan->arena, plan->uses, plan->use_count, count, plan->use_capacity);
+  return has_room ? NULL : hsc_arena_status(plan->arena);
 }
 
 int32_t hsc__cpu_plan_add_value(hsc_cpu_plan *plan,
@@ -115,9 +89,8 @@ static hsc_status *constant_leaf(hsc_cpu_plan *plan,
             !memcmp(plan->constants[number].literal->data, literal->data, (size_t)bytes))))
     number++;
   if (number == plan->constant_count) {
-    plan->constants = cpu_grow(plan->arena, plan->constants, plan->constant_count,
-                               &plan->constant_capacity, 1, sizeof(hsc_cpu_constant));
-    HSC_TRY(hsc_arena_status(plan->arena));
+    if (!HSC_GROW_IN(plan->arena, plan->constants, plan->constant_count, plan->constant_capacity))
+      return hsc_arena_status(plan->arena);
     plan->constants[plan->constant_count++] =
         (hsc_cpu_constant){.literal = literal, .offset = plan->constant_bytes, .bytes = bytes};
     plan->constant_bytes +=
@@ -331,9 +304,8 @@ static hsc_status *walk_while(hsc_cpu_plan *plan, instance *in, const hsc_instr 
   step->trip_count = hsc_loop_trip_count(instr);
   memcpy(step->inputs, init, sizeof(int32_t) * (size_t)leaf_count);
 
-  plan->loops = cpu_grow(plan->arena, plan->loops, plan->loop_count, &plan->loop_capacity, 1,
-                         sizeof(hsc_cpu_loop));
-  HSC_TRY(hsc_arena_status(plan->arena));
+  if (!HSC_GROW_IN(plan->arena, plan->loops, plan->loop_count, plan->loop_capacity))
+    return hsc_arena_status(plan->arena);
   int32_t loop = plan->loop_count++;
   step->loop = loop;
   plan->loops[loop] =

@@ -319,19 +319,30 @@ static int64_t compare(const instruction *code, value a, value b) {
   COMPARE(a.i, b.i)
 }
 
+static double to_f64(hsc_type from, value a) {
+  if (from == HSC_TYPE_F64)
+    return a.d;
+  if (from == HSC_TYPE_F32)
+    return (double)a.f;
+  return from == HSC_TYPE_U64 ? (double)(uint64_t)a.i : (double)a.i;
+}
+
+// Not through f64: a whole number would be rounded twice.
+static float to_f32(hsc_type from, value a) {
+  if (from == HSC_TYPE_F64)
+    return (float)a.d;
+  if (from == HSC_TYPE_F32)
+    return a.f;
+  return from == HSC_TYPE_U64 ? (float)(uint64_t)a.i : (float)a.i;
+}
+
 static value convert(const instruction *code, value a) {
   hsc_type to = (hsc_type)code->type;
   hsc_type from = (hsc_type)code->from;
   if (to == HSC_TYPE_F64)
-    return (value){.d = from == HSC_TYPE_F64   ? a.d
-                        : from == HSC_TYPE_F32 ? (double)a.f
-                        : from == HSC_TYPE_U64 ? (double)(uint64_t)a.i
-                                               : (double)a.i};
+    return (value){.d = to_f64(from, a)};
   if (to == HSC_TYPE_F32)
-    return (value){.f = from == HSC_TYPE_F64   ? (float)a.d
-                        : from == HSC_TYPE_F32 ? a.f
-                        : from == HSC_TYPE_U64 ? (float)(uint64_t)a.i
-                                               : (float)a.i};
+    return (value){.f = to_f32(from, a)};
   if (from == HSC_TYPE_F32)
     return (value){.i = a.f != 0};  // to pred
   if (from == HSC_TYPE_F64)

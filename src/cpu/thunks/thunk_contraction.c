@@ -2,6 +2,7 @@
 // threads, calls the candidate on each.
 #include <stdlib.h>
 
+#include "base/core/ints.h"
 #include "cpu/emit/emit.h"
 #include "cpu/kernels/gemm/complex.h"
 #include "cpu/kernels/gemm/contraction.h"
@@ -64,10 +65,6 @@ static int64_t batch_offset(const hsc_contraction *c, const int64_t *strides, in
   return offset;
 }
 
-static int64_t smaller(int64_t a, int64_t b) {
-  return a < b ? a : b;
-}
-
 #define BIAS(NAME, TYPE) \
   static void bias_##NAME(int64_t m, int64_t n, TYPE *c, int64_t c_row, const TYPE *bias, \
                           bool relu) { \
@@ -123,10 +120,12 @@ static void convert_part(const run_context *run, const char *from, char *to, int
   const hsc_narrow_kernels *kernels =
       hsc_narrow_kernels_for(run->frame->executable->device->isa.level);
   void (*round)(const float *, uint16_t *, int64_t) = NULL;
-  if (kernels && c->compute_type == HSC_TYPE_F32)
-    round = c->out_type == HSC_TYPE_BF16  ? kernels->round_bf16
-            : c->out_type == HSC_TYPE_F16 ? kernels->round_f16
-                                          : NULL;
+  if (kernels && c->compute_type == HSC_TYPE_F32) {
+    if (c->out_type == HSC_TYPE_BF16)
+      round = kernels->round_bf16;
+    else if (c->out_type == HSC_TYPE_F16)
+      round = kernels->round_f16;
+  }
   for (int64_t i = 0; i < m; i++) {
     const char *row = from + i * c->n * run->compute_bytes;
     if (round)
@@ -188,9 +187,9 @@ static void do_task(void *context, int64_t chunk, int worker) {
   int64_t m0 = m_part * c->m_task;
   int64_t n0 = n_part * c->n_task;
   int64_t bytes = run->compute_bytes;
-  int64_t m = smaller(c->m_task, c->m - m0);
-  int64_t n = smaller(c->n_task, c->n - n0);
-  int64_t last_batch = smaller((batch_part + 1) * c->batch_task, c->batch);
+  int64_t m = hsc_min(c->m_task, c->m - m0);
+  int64_t n = hsc_min(c->n_task, c->n - n0);
+  int64_t last_batch = hsc_min((batch_part + 1) * c->batch_task, c->batch);
   for (int64_t batch = batch_part * c->batch_task; batch < last_batch; batch++) {
     const char *a =
         run->lhs +

@@ -8,13 +8,6 @@
 
 // ---- choosing -----------------------------------------------------------------------------------
 
-static bool listed(hsc_dims dims, int64_t dim) {
-  for (int i = 0; i < dims.count; i++)
-    if (dims.v[i] == dim)
-      return true;
-  return false;
-}
-
 static void dense_strides(const hsc_shape *shape, int64_t *strides) {
   int64_t stride = 1;
   for (int i = shape->rank - 1; i >= 0; i--) {
@@ -53,11 +46,12 @@ static void plan_scatter(const hsc_instr *instr, hsc_scatter *s) {
   for (int i = 0; i < big->rank; i++)
     window_of[i] = 1;
   for (int i = 0; i < updates->rank; i++) {
-    if (!listed(d->offset_dims, i)) {
+    if (!hsc_dims_contain(d->offset_dims, i)) {
       s->batch_update_stride[batch++] = update_strides[i];
       continue;
     }
-    while (listed(d->collapsed_slice_dims, big_dim) || listed(d->operand_batching_dims, big_dim))
+    while (hsc_dims_contain(d->collapsed_slice_dims, big_dim) ||
+           hsc_dims_contain(d->operand_batching_dims, big_dim))
       big_dim++;
     window_of[big_dim] = updates->dims[i];
     s->window_size[window] = updates->dims[i];

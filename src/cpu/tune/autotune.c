@@ -1,4 +1,5 @@
 // autotune.c - see autotune.h.
+#include "base/core/ints.h"
 #include "base/core/clock.h"
 #include "cpu/tune/autotune.h"
 
@@ -30,10 +31,6 @@ typedef struct tuning {
   char *reference;  // the reference's output; heap, NULL = none yet
   int reference_candidate;
 } tuning;
-
-static int64_t round_up(int64_t value) {
-  return (value + 63) / 64 * 64;
-}
 
 // ---- numbers ------------------------------------------------------------------------------------
 
@@ -115,7 +112,7 @@ static hsc_status *make_block(tuning *t) {
       t->scratch.bytes = p->candidates[i].scratch_bytes;
   t->block_bytes = HSC_TUNE_REDZONE_BYTES;
   for (size_t i = 0; i < HSC_COUNT_OF(slots); i++)
-    t->block_bytes += round_up(slots[i]->bytes) + HSC_TUNE_REDZONE_BYTES;
+    t->block_bytes += hsc_round_up(slots[i]->bytes, 64) + HSC_TUNE_REDZONE_BYTES;
   if (posix_memalign((void **)&t->block, 4096, (size_t)t->block_bytes))
     return hsc_status_out_of_memory();
   memset(t->block, ZONE_BYTE, (size_t)t->block_bytes);
@@ -123,7 +120,7 @@ static hsc_status *make_block(tuning *t) {
   for (size_t i = 0; i < HSC_COUNT_OF(slots); i++) {
     slots[i]->at = at;
     memset(at, 0, (size_t)slots[i]->bytes);
-    at += round_up(slots[i]->bytes) + HSC_TUNE_REDZONE_BYTES;
+    at += hsc_round_up(slots[i]->bytes, 64) + HSC_TUNE_REDZONE_BYTES;
   }
   return NULL;
 }

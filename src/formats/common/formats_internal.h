@@ -32,7 +32,13 @@ void hsc__text_error(hsc_status **slot,
 // The same error as UNIMPLEMENTED.
 HSC_MUST_USE hsc_status *hsc__text_unsupported(hsc_status *status);
 
+// What closes one of ( [ { <.
+static inline char hsc__closing_bracket(char open) {
+  return (char)(open == '(' ? ')' : open + 2);  // the others are two apart in ASCII
+}
+
 // ---- number_parse.c ----
+int hsc__hex_value(char digit);  // -1 = it is none
 // A decimal or hexadecimal number at `text` (NUL-terminated somewhere): correctly rounded. Returns
 // the end, or NULL when there is no number.
 const char *hsc__parse_double(const char *text, double *out_value);

@@ -15,8 +15,16 @@ static const double powers_of_ten[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6, 
 static bool is_digit(char c) {
   return c >= '0' && c <= '9';
 }
+int hsc__hex_value(char c) {
+  if (c >= '0' && c <= '9')
+    return c - '0';
+  if (c >= 'a' && c <= 'f')
+    return c - 'a' + 10;
+  return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+}
+
 static bool is_hex_digit(char c) {
-  return is_digit(c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
+  return hsc__hex_value(c) >= 0;
 }
 
 // The end of the longest number at `text` in C's syntax without inf and nan; NULL when there is

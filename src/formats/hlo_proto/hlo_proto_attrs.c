@@ -141,7 +141,7 @@ static hsc_status *read_word(const reading *r, hsc__words list) {
   int number = hsc__word_number(list, word);
   if (number < 0)
     return HSC_ERR(INVALID_ARGUMENT, "unknown %s '%.*s'", hsc__words_what(list),
-                   (int)(word.size < 60 ? word.size : 60), word.data);
+                   hsc_view_shown(word, 60), word.data);
   memcpy(r->place, &number, sizeof number);
   return NULL;
 }

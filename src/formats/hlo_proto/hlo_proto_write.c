@@ -118,21 +118,13 @@ static bool next_attribute(hsc__scan *scan, hsc_view *out_name, hsc_view *out_va
   return true;
 }
 
-static int hex_digit(char c) {
-  if (c >= '0' && c <= '9')
-    return c - '0';
-  if (c >= 'a' && c <= 'f')
-    return c - 'a' + 10;
-  return -1;
-}
-
 // proto_fields="0a02...": the bytes of fields that the reader did not know.
 static bool write_hex(hsc_view value, hsc_bytes *out) {
   if (value.size < 2 || value.data[0] != '"' || value.size % 2 != 0)
     return false;
   for (size_t i = 1; i + 1 < value.size; i += 2) {
-    int high = hex_digit(value.data[i]);
-    int low = hex_digit(value.data[i + 1]);
+    int high = hsc__hex_value(value.data[i]);
+    int low = hsc__hex_value(value.data[i + 1]);
     if (high < 0 || low < 0)
       return false;
     hsc_bytes_append_char(out, (char)(high << 4 | low));

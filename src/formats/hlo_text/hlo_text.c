@@ -242,7 +242,7 @@ static bool unknown_op(hsc__hlo_parser *p, hsc_view word) {
   for (int op = 0; op < HSC_OP_COUNT; op++)
     candidates[op] = hsc_op_text((hsc_op)op);
   char text[64];
-  snprintf(text, sizeof text, "%.*s", (int)(word.size < 60 ? word.size : 60), word.data);
+  snprintf(text, sizeof text, "%.*s", hsc_view_shown(word, 60), word.data);
   const char *near = hsc_did_you_mean(text, candidates, HSC_OP_COUNT);
   if (!strcmp(text, "b") && hsc__hlo_peek(p, '(')) {  // b(f32[4]), a buffer by itself
     hsc__hlo_error(p, word.data, "not built yet: buffers as values, b(...)");
@@ -549,8 +549,7 @@ static bool not_defined(hsc__hlo_parser *p,
                         const char *what,
                         const char *where) {
   char text[128];
-  snprintf(text, sizeof text, "%.*s", (int)(fixup->name.size < 120 ? fixup->name.size : 120),
-           fixup->name.data);
+  snprintf(text, sizeof text, "%.*s", hsc_view_shown(fixup->name, 120), fixup->name.data);
   enum { MAX_CANDIDATES = 4096 };
   const char **candidates = hsc_alloc(MAX_CANDIDATES * sizeof *candidates);
   size_t count = 0;
@@ -635,8 +634,9 @@ static bool order_instructions(hsc__hlo_parser *p, hsc_computation *computation)
           at = memchr(at, '\n', (size_t)(p->end - at));
           at = at ? at + 1 : NULL;
         }
-        ok = hsc__hlo_error(p, at ? at + (to->column > 0 ? to->column - 1 : 0) : p->p,
-                            "'%s' depends on itself", to->name);
+        if (at && to->column > 0)
+          at += to->column - 1;
+        ok = hsc__hlo_error(p, at ? at : p->p, "'%s' depends on itself", to->name);
         break;
       }
       if (to && to->index == 0) {

@@ -24,7 +24,7 @@ static bool parse_word(hsc__hlo_parser *p, hsc__words list, int *out_number) {
   for (const char *text; count < 32 && (text = hsc__word(list, (int)count)) != NULL; count++)
     candidates[count] = text;
   char text[64];
-  snprintf(text, sizeof text, "%.*s", (int)(word.size < 60 ? word.size : 60), word.data);
+  snprintf(text, sizeof text, "%.*s", hsc_view_shown(word, 60), word.data);
   const char *near = hsc_did_you_mean(text, candidates, count);
   return near
              ? hsc__hlo_error(p, word.data, "unknown %s '%s'; did you mean '%s'?", what, text, near)
@@ -267,14 +267,8 @@ static bool parse_shapes(hsc__hlo_parser *p, hsc_attr *attr) {
     return false;
   if (!hsc__hlo_accept(p, '}')) {
     do {
-      if (count == capacity) {
-        hsc_shape *grown = HSC_NEW_ARRAY(p->arena, hsc_shape, capacity * 2);
-        if (!grown)
-          return hsc__hlo_out_of_memory(p);
-        memcpy(grown, shapes, sizeof *shapes * count);
-        shapes = grown;
-        capacity *= 2;
-      }
+      if (!HSC_GROW_IN(p->arena, shapes, count, capacity))
+        return hsc__hlo_out_of_memory(p);
       if (!hsc__hlo_shape(p, &shapes[count]))
         return false;
       count++;

@@ -2,6 +2,7 @@
 //
 // The text copy ends with a NUL byte, so that the cursor may look one character ahead without a
 // bound; a NUL inside the text is an error like any other character that nothing expects.
+#include "formats/common/formats_internal.h"
 #include "formats/hlo_text/hlo_text_internal.h"
 
 #include <stdlib.h>
@@ -328,7 +329,7 @@ static bool walk_balanced(hsc__hlo_parser *p, bool stop_at_comma, hsc_view *out_
     } else if (*c == '{' || *c == '(' || *c == '[') {
       if (depth == HSC__TEXT_MAX_DEPTH)
         return hsc__hlo_error(p, c, "brackets are nested more than %d deep", HSC__TEXT_MAX_DEPTH);
-      stack[depth++] = *c == '{' ? '}' : *c == '(' ? ')' : ']';
+      stack[depth++] = hsc__closing_bracket(*c);
       c++;
     } else if (*c == '}' || *c == ')' || *c == ']') {
       if (depth == 0)
@@ -380,14 +381,8 @@ bool hsc__hlo_dims(hsc__hlo_parser *p, hsc_dims *out_dims) {
   bool ok = hsc__hlo_expect(p, '{', "before the list of dimensions");
   if (ok && !hsc__hlo_accept(p, '}')) {
     do {
-      if (count == capacity) {
-        int64_t *grown = hsc_arena_alloc_array(p->arena, sizeof *grown, (size_t)capacity * 2);
-        if (!grown)
-          return hsc__hlo_out_of_memory(p);
-        memcpy(grown, values, sizeof *grown * (size_t)capacity);
-        values = grown;
-        capacity *= 2;
-      }
+      if (!HSC_GROW_IN(p->arena, values, count, capacity))
+        return hsc__hlo_out_of_memory(p);
       ok = hsc__hlo_int(p, &values[count]);
       count += ok;
     } while (ok && hsc__hlo_accept(p, ','));

@@ -145,7 +145,7 @@ static bool parse_array(hsc__hlo_parser *p, hsc_shape *shape) {
       if (t != HSC_TYPE_TUPLE)
         candidates[count++] = hsc_type_text((hsc_type)t);
     char text[64];
-    snprintf(text, sizeof text, "%.*s", (int)(word.size < 60 ? word.size : 60), word.data);
+    snprintf(text, sizeof text, "%.*s", hsc_view_shown(word, 60), word.data);
     const char *near = hsc_did_you_mean(text, candidates, count);
     return near ? hsc__hlo_error(p, at, "unknown element type '%s'; did you mean '%s'?", text, near)
                 : hsc__hlo_error(p, at, "unknown element type '%s'", text);
@@ -248,14 +248,8 @@ bool hsc__hlo_shape(hsc__hlo_parser *p, hsc_shape *out_shape) {
   bool ok = true;
   if (!hsc__hlo_accept(p, ')')) {
     do {
-      if (count == capacity) {
-        hsc_shape *grown = HSC_NEW_ARRAY(p->arena, hsc_shape, capacity * 2);
-        if (!grown)
-          return hsc__hlo_out_of_memory(p);
-        memcpy(grown, elements, sizeof *elements * count);
-        elements = grown;
-        capacity *= 2;
-      }
+      if (!HSC_GROW_IN(p->arena, elements, count, capacity))
+        return hsc__hlo_out_of_memory(p);
       ok = hsc__hlo_shape(p, &elements[count]);
       count += ok;
     } while (ok && hsc__hlo_accept(p, ','));

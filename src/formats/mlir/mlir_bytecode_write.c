@@ -520,8 +520,9 @@ static uint64_t location_number(writer *w, const hsc__mlir_attr *location) {
   if (known)
     return known - 1;
   uint64_t text = builtin_text(w, location->text);
-  uint64_t child =
-      location->column < 0 ? location_number(w, location->count ? location->elements[0] : NULL) : 0;
+  uint64_t child = 0;
+  if (location->column < 0)
+    child = location_number(w, location->count ? location->elements[0] : NULL);
   varint(&e, location->column < 0 ? BUILTIN_NAME : BUILTIN_FILE);
   varint(&e, text);
   if (location->column < 0) {

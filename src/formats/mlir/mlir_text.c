@@ -100,7 +100,7 @@ bool hsc__mlir_operand(hsc__mlir_parser *p, hsc__mlir_value **out) {
     for (size_t i = p->definition_count; candidates && i > 0 && count < MAX_CANDIDATES; i--)
       candidates[count++] =
           hsc_arena_strndup(p->arena, p->definitions[i - 1].name, p->definitions[i - 1].length);
-    snprintf(text, sizeof text, "%.*s", (int)(name.size < 60 ? name.size : 60), name.data);
+    snprintf(text, sizeof text, "%.*s", hsc_view_shown(name, 60), name.data);
     const char *near =
         candidates && name.size > 3 ? hsc_did_you_mean(text, candidates, count) : NULL;
     if (near)
@@ -412,9 +412,10 @@ static bool func_op(hsc__mlir_parser *p, hsc__mlir_op *op) {
     ok = hsc__mlir_out_of_memory(p);
   hsc__mlir_type *type = ok ? HSC_NEW(p->arena, hsc__mlir_type) : NULL;
   hsc__mlir_attr *type_attr = ok ? hsc__mlir_make_attr(p, HSC_MLIR_TYPE) : NULL;
-  hsc__mlir_argument *arguments =
-      ok ? hsc_arena_copy(p->arena, s.arguments.data ? s.arguments.data : "", s.arguments.size)
-         : NULL;
+  hsc__mlir_argument *arguments = NULL;
+  if (ok)
+    arguments =
+        hsc_arena_copy(p->arena, s.arguments.data ? s.arguments.data : "", s.arguments.size);
   if (ok && (!type || !type_attr || !arguments))
     ok = hsc__mlir_out_of_memory(p);
   if (ok) {

@@ -142,7 +142,7 @@ static bool enum_case(hsc__mlir_parser *p, hsc_view enumeration, const hsc__mlir
       attr->text = name;
     } else {
       char text[48];
-      snprintf(text, sizeof text, "%.*s", (int)(name.size < 40 ? name.size : 40), name.data);
+      snprintf(text, sizeof text, "%.*s", hsc_view_shown(name, 40), name.data);
       const char *near = hsc_did_you_mean(text, candidates, count);
       return near ? hsc__mlir_error(p, name.data, "unknown %.*s '%s'; did you mean '%s'?",
                                     (int)enumeration.size, enumeration.data, text, near)
@@ -281,12 +281,14 @@ static bool typed_array(hsc__mlir_parser *p, hsc__mlir_attr *attr) {
     return hsc__mlir_out_of_memory(p);
   *of = (hsc__mlir_type){.kind = HSC_MLIR_ELEMENT, .shape = hsc_shape_scalar(element_type)};
   attr->type = of;
+  hsc__mlir_attr_kind kind = HSC_MLIR_INT;
+  if (hsc_type_is_float(element_type))
+    kind = HSC_MLIR_FLOAT;
+  else if (element_type == HSC_TYPE_PRED)
+    kind = HSC_MLIR_BOOL;
   if (hsc__mlir_accept(p, ':') && !hsc__mlir_peek(p, '>')) {
     do {
-      hsc__mlir_attr *element =
-          hsc__mlir_make_attr(p, hsc_type_is_float(element_type) ? HSC_MLIR_FLOAT
-                                 : element_type == HSC_TYPE_PRED ? HSC_MLIR_BOOL
-                                                                 : HSC_MLIR_INT);
+      hsc__mlir_attr *element = hsc__mlir_make_attr(p, kind);
       if (!element)
         return false;
       hsc__mlir_skip(p);

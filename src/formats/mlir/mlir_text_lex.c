@@ -1,5 +1,6 @@
 // mlir_text_lex.c - characters, names, numbers, strings and errors of MLIR text
 // (mlir.llvm.org/docs/LangRef, "Common syntax").
+#include "formats/common/formats_internal.h"
 #include "formats/mlir/mlir_text_internal.h"
 
 bool hsc__mlir_error(hsc__mlir_parser *p, const char *at, const char *format, ...) {
@@ -244,7 +245,7 @@ bool hsc__mlir_balanced(hsc__mlir_parser *p, hsc_view *out) {
     } else if (*c == '(' || *c == '[' || *c == '{' || *c == '<') {
       if (depth == HSC__MLIR_MAX_DEPTH)
         return hsc__mlir_error(p, c, "brackets are nested more than %d deep", HSC__MLIR_MAX_DEPTH);
-      stack[depth++] = *c == '(' ? ')' : *c == '[' ? ']' : *c == '{' ? '}' : '>';
+      stack[depth++] = hsc__closing_bracket(*c);
     } else if (*c == '-' && c[1] == '>') {
       c++;
     } else if (*c == ')' || *c == ']' || *c == '}' || *c == '>') {

@@ -107,7 +107,7 @@ static bool element(hsc__mlir_parser *p, hsc_type *out, bool *out_known) {
     if (hsc_view_equals_text(word, foreign[i]))
       return hsc__mlir_unsupported(
           p, at, hsc_arena_printf(p->arena, "a type that HLO does not have: %s", foreign[i]));
-  snprintf(text, sizeof text, "%.*s", (int)(word.size < 36 ? word.size : 36), word.data);
+  snprintf(text, sizeof text, "%.*s", hsc_view_shown(word, 36), word.data);
   const char *near = hsc_did_you_mean(text, names, HSC_COUNT_OF(names));
   return near ? hsc__mlir_error(p, at, "unknown element type '%s'; did you mean '%s'?", text, near)
               : hsc__mlir_error(p, at, "unknown element type '%s'", text);

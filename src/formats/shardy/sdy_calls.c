@@ -92,10 +92,11 @@ hsc_status *hsc__sdy_host_call(hsc__importer *im, hsc_builder *b, hsc_instr **in
   if (!looks && !for_parts)
     return send_results(im, b, in_out_call);
   if (im->sdy && b->computation == im->sdy->entry && im->sdy->manual_depth == 0)
-    return hsc__sdy_append(im->arena, (void **)&im->sdy->calls, &im->sdy->call_count,
-                           &im->sdy->call_capacity, sizeof call, &call);
-  return looks ? tell(im, call, im->sdy && im->sdy->manual_depth > 0 ? "{manual}" : "{replicated}")
-               : NULL;
+    return hsc__sdy_append(im->arena, &im->sdy->calls, &im->sdy->call_count,
+                           &im->sdy->call_capacity, call);
+  if (!looks)
+    return NULL;
+  return tell(im, call, im->sdy && im->sdy->manual_depth > 0 ? "{manual}" : "{replicated}");
 }
 
 // Addends are no parts: what is one along an axis is taken as whole there.

@@ -163,35 +163,28 @@ void hsc__layout_take(
 // ---- cutting and gathering ----------------------------------------------------------------------
 
 hsc_status *hsc__sdy_append(
-    hsc_arena *arena, void **array, int *count, int *capacity, size_t bytes, const void *item) {
-  if (*count == *capacity) {
-    int wanted = *capacity ? *capacity * 2 : 16;
-    char *larger = hsc_arena_alloc(arena, bytes * (size_t)wanted);
-    HSC_TRY(hsc_arena_status(arena));
-    if (*count)
-      memcpy(larger, *array, bytes * (size_t)*count);
-    *array = larger;
-    *capacity = wanted;
-  }
-  memcpy((char *)*array + bytes * (size_t)(*count)++, item, bytes);
+    hsc_arena *arena, hsc_instr ***list, int *count, int *capacity, hsc_instr *item) {
+  if (!HSC_GROW_IN(arena, *list, *count, *capacity))
+    return hsc_arena_status(arena);
+  (*list)[(*count)++] = item;
   return NULL;
 }
 
 hsc_status *hsc__sdy_made(hsc__importer *im, hsc_instr *instr) {
-  return hsc__sdy_append(im->arena, (void **)&im->sdy->made, &im->sdy->made_count,
-                         &im->sdy->made_capacity, sizeof instr, &instr);
+  return hsc__sdy_append(im->arena, &im->sdy->made, &im->sdy->made_count, &im->sdy->made_capacity,
+                         instr);
 }
 
 hsc_status *hsc__sdy_divided(hsc__importer *im, hsc_instr *loop) {
-  return hsc__sdy_append(im->arena, (void **)&im->sdy->divided, &im->sdy->divided_count,
-                         &im->sdy->divided_capacity, sizeof loop, &loop);
+  return hsc__sdy_append(im->arena, &im->sdy->divided, &im->sdy->divided_count,
+                         &im->sdy->divided_capacity, loop);
 }
 
 hsc_status *hsc__sdy_replace(hsc__importer *im, hsc_instr *instr, hsc_instr *replacement) {
-  HSC_TRY(hsc__sdy_append(im->arena, (void **)&im->sdy->replaced, &im->sdy->replaced_count,
-                          &im->sdy->replaced_capacity, sizeof instr, &instr));
-  return hsc__sdy_append(im->arena, (void **)&im->sdy->replaced, &im->sdy->replaced_count,
-                         &im->sdy->replaced_capacity, sizeof replacement, &replacement);
+  HSC_TRY(hsc__sdy_append(im->arena, &im->sdy->replaced, &im->sdy->replaced_count,
+                          &im->sdy->replaced_capacity, instr));
+  return hsc__sdy_append(im->arena, &im->sdy->replaced, &im->sdy->replaced_count,
+                         &im->sdy->replaced_capacity, replacement);
 }
 
 // Groups of the devices that hold the pieces of one dimension, in the order of the pieces.
@@ -352,8 +345,8 @@ hsc_status *hsc__sdy_constraint(hsc__importer *im, hsc_builder *b, hsc__mlir_op 
     if (l.counts[d] && value->shape.dims[d] % hsc__layout_pieces(&l, d))
       return NULL;
   hsc_instr *copy = hsc_build_unary(b, HSC_OP_COPY, value);
-  HSC_TRY(hsc__sdy_append(im->arena, (void **)&im->sdy->constraints, &im->sdy->constraint_count,
-                          &im->sdy->constraint_capacity, sizeof copy, &copy));
+  HSC_TRY(hsc__sdy_append(im->arena, &im->sdy->constraints, &im->sdy->constraint_count,
+                          &im->sdy->constraint_capacity, copy));
   op->results[0].instr = copy;
   return whole_fix(im, copy, &l);
 }
@@ -369,8 +362,8 @@ hsc_status *hsc__sdy_group(hsc__importer *im, hsc_builder *b, hsc__mlir_op *op) 
     return NULL;
   HSC_TRY(hsc__whole_of(im, op->operands[0]->instr, &whole));
   whole->group = (int)group;
-  return hsc__sdy_append(im->arena, (void **)&im->sdy->grouped, &im->sdy->grouped_count,
-                         &im->sdy->grouped_capacity, sizeof(hsc_instr *), &op->operands[0]->instr);
+  return hsc__sdy_append(im->arena, &im->sdy->grouped, &im->sdy->grouped_count,
+                         &im->sdy->grouped_capacity, op->operands[0]->instr);
 }
 
 bool hsc__sdy_has_groups(const hsc__importer *im) {

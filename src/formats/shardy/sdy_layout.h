@@ -171,7 +171,8 @@ struct hsc__sdy {
   bool is_propagated, groups_are_settled;
 };
 
+// To one of the lists above.
 HSC_MUST_USE hsc_status *hsc__sdy_append(
-    hsc_arena *arena, void **array, int *count, int *capacity, size_t bytes, const void *item);
+    hsc_arena *arena, hsc_instr ***list, int *count, int *capacity, hsc_instr *item);
 // "{devices=[2,1]0,1}"; NULL = out of memory
 const char *hsc__layout_xla_text(hsc__importer *im, const hsc__layout *layout);

@@ -17,13 +17,6 @@ static void link_dims(rules *r, int operand, int64_t from, int64_t to) {
   r->out->splits[to] = true;
 }
 
-static bool contains(hsc_dims dims, int64_t value) {
-  for (int i = 0; i < dims.count; i++)
-    if (dims.v[i] == value)
-      return true;
-  return false;
-}
-
 // Operands of the result's rank, dimension by dimension; scalars beside them are whole.
 static void same_dims(rules *r) {
   for (int i = 0; i < r->instr->operand_count; i++)
@@ -98,14 +91,14 @@ static void all_but(rules *r, hsc_dims dims) {
     for (int d = 0; d < r->instr->operands[i]->shape.rank &&
                     r->instr->operands[i]->shape.rank == r->shape->rank;
          d++)
-      if (!contains(dims, d))
+      if (!hsc_dims_contain(dims, d))
         link_dims(r, i, d, d);
 }
 
 static void reduce(rules *r) {
   for (int i = 0; i < r->instr->operand_count / 2; i++)
     for (int e = 0, d = 0; e < r->instr->operands[i]->shape.rank; e++)
-      if (!contains(r->instr->attr.dims.dims, e))
+      if (!hsc_dims_contain(r->instr->attr.dims.dims, e))
         link_dims(r, i, e, d++);
 }
 
@@ -129,10 +122,10 @@ static void dot(rules *r) {
     link_dims(r, 1, dims->rhs_batch.v[i], d);
   }
   for (int e = 0; e < r->instr->operands[0]->shape.rank; e++)
-    if (!contains(dims->lhs_batch, e) && !contains(dims->lhs_contracting, e))
+    if (!hsc_dims_contain(dims->lhs_batch, e) && !hsc_dims_contain(dims->lhs_contracting, e))
       link_dims(r, 0, e, d++);
   for (int e = 0; e < r->instr->operands[1]->shape.rank; e++)
-    if (!contains(dims->rhs_batch, e) && !contains(dims->rhs_contracting, e))
+    if (!hsc_dims_contain(dims->rhs_batch, e) && !hsc_dims_contain(dims->rhs_contracting, e))
       link_dims(r, 1, e, d++);
 }
 
@@ -150,8 +143,8 @@ static void gather(rules *r) {
   const hsc_shape *indices = &r->instr->operands[1]->shape;
   int next = 0;
   for (int e = 0; e < from->rank; e++) {
-    if (contains(g->collapsed_slice_dims, e) || contains(g->operand_batching_dims, e) ||
-        next >= g->offset_dims.count)
+    if (hsc_dims_contain(g->collapsed_slice_dims, e) ||
+        hsc_dims_contain(g->operand_batching_dims, e) || next >= g->offset_dims.count)
       continue;
     if (g->slice_sizes.v[e] == from->dims[e])
       link_dims(r, 0, e, g->offset_dims.v[next]);
@@ -160,7 +153,7 @@ static void gather(rules *r) {
   for (int s = 0, d = 0; s < indices->rank; s++) {
     if (s == g->index_vector_dim)
       continue;
-    while (d < r->shape->rank && contains(g->offset_dims, d))
+    while (d < r->shape->rank && hsc_dims_contain(g->offset_dims, d))
       d++;
     link_dims(r, 1, s, d);
     for (int k = 0; k < g->start_indices_batching_dims.count; k++)
@@ -176,8 +169,8 @@ static void scatter(rules *r) {
   int count = (r->instr->operand_count - 1) / 2;
   int next = 0;
   for (int e = 0; e < r->shape->rank; e++) {
-    if (contains(g->collapsed_slice_dims, e) || contains(g->operand_batching_dims, e) ||
-        next >= g->offset_dims.count)
+    if (hsc_dims_contain(g->collapsed_slice_dims, e) ||
+        hsc_dims_contain(g->operand_batching_dims, e) || next >= g->offset_dims.count)
       continue;
     int64_t u = g->offset_dims.v[next++];
     const hsc_shape *updates = &r->instr->operands[count + 1]->shape;

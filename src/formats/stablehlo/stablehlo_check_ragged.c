@@ -15,13 +15,6 @@ typedef struct ragged {
   bool in_batch, contracting;  // where the ragged dimension is; else lhs alone has it
 } ragged;
 
-static bool has(hsc_dims dims, int64_t dimension) {
-  for (int i = 0; i < dims.count; i++)
-    if (dims.v[i] == dimension)
-      return true;
-  return false;
-}
-
 static hsc_status *read_dims(ragged *r) {
   const struct {
     const char *name;
@@ -43,8 +36,8 @@ static hsc_status *check_ragged_dimension(ragged *r) {
   int64_t dimension = r->ragged.v[0];
   if (dimension < 0 || dimension >= r->lhs->rank)
     BAD("its ragged dimension %lld is none of lhs", (long long)dimension);
-  r->in_batch = has(r->lhs_batch, dimension);
-  r->contracting = has(r->lhs_contracting, dimension);
+  r->in_batch = hsc_dims_contain(r->lhs_batch, dimension);
+  r->contracting = hsc_dims_contain(r->lhs_contracting, dimension);
   return NULL;
 }
 
@@ -59,9 +52,9 @@ static hsc_status *check_group_dimension(const ragged *r) {
   int64_t dimension = r->group.v[0];
   if (dimension < 0 || dimension >= r->rhs->rank)
     BAD("its group dimension %lld is none of rhs", (long long)dimension);
-  if (has(r->rhs_batch, dimension))
+  if (hsc_dims_contain(r->rhs_batch, dimension))
     BAD("dimension %lld of rhs is a group and a batch dimension", (long long)dimension);
-  if (has(r->rhs_contracting, dimension))
+  if (hsc_dims_contain(r->rhs_contracting, dimension))
     BAD("dimension %lld of rhs is a group and a contracting dimension", (long long)dimension);
   return NULL;
 }
@@ -89,7 +82,7 @@ static int leading_dimensions(const ragged *r, int64_t lead[HSC_MAX_RANK]) {
     lead[count++] = r->lhs_batch.v[i];
   if (!r->in_batch && !r->contracting) {
     for (int d = 0; d < dimension && count < HSC_MAX_RANK; d++)
-      if (!has(r->lhs_batch, d) && !has(r->lhs_contracting, d))
+      if (!hsc_dims_contain(r->lhs_batch, d) && !hsc_dims_contain(r->lhs_contracting, d))
         lead[count++] = d;
     return count;
   }

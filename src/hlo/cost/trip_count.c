@@ -78,8 +78,9 @@ int64_t hsc_loop_trip_count(const hsc_instr *instr) {
     return -1;
   int bits = hsc_type_bits(add->shape.type);
   bool is_signed = hsc_type_class_of(add->shape.type) == HSC_CLASS_SIGNED;
-  int64_t largest =
-      bits >= 48 ? (int64_t)1 << 47 : ((int64_t)1 << (bits - (is_signed ? 1 : 0))) - 1;
+  int64_t largest = (int64_t)1 << 47;
+  if (bits < 48)
+    largest = ((int64_t)1 << (is_signed ? bits - 1 : bits)) - 1;
   if (bound > largest - step || bound < start)
     return bound <= start ? 0 : -1;
   return bound <= start ? 0 : (bound - start + step - 1) / step;

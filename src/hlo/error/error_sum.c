@@ -88,9 +88,10 @@ static hsc_status *products(const hsc__error_site *site, double terms, double *e
   double factor = shortened ? 2 * w->options->factor_unit : 0;
   double grid = grid_of(site->operands[0]) * grid_of(site->operands[1]);
   bool whole = exact && !mixed && !shortened && fits(most, grid, unit);
+  double own_units = mixed ? MIXED_UNITS : 1;
   for (int64_t i = 0; i < site->count; i++) {
     double size = mixed ? most : sums[i];
-    double rounding = whole ? 0 : 2 * (terms + (mixed ? MIXED_UNITS : 1)) * unit * size;
+    double rounding = whole ? 0 : 2 * (terms + own_units) * unit * size;
     // the subtraction of two sums in doubles, and their own rounding
     double carried = exact ? 0 : moved[i] - sums[i] + 0x1p-45 * moved[i];
     error[i] = carried + rounding + factor * size;

@@ -1,15 +1,15 @@
 // eval_collective.c - collectives with one participant: every one of them is the identity (or
 // zeros, for a permute that sends nothing here).
+#include "base/core/ints.h"
 #include "hlo/eval/eval_internal.h"
 #include "hlo/ir/groups.h"
 
 int64_t hsc_collective_group_size(const hsc_instr *instr) {
-  const hsc_module *module = instr->parent ? instr->parent->module : NULL;
-  int64_t everybody = module ? (int64_t)(module->replica_count > 1 ? module->replica_count : 1) *
-                                   (module->num_partitions > 1 ? module->num_partitions : 1)
-                             : 1;
   int64_t largest = hsc_groups_largest(instr->attr.collective.replica_groups);
-  return largest ? largest : everybody;
+  const hsc_module *module = instr->parent ? instr->parent->module : NULL;
+  if (largest || !module)
+    return largest ? largest : 1;
+  return hsc_max(module->replica_count, 1) * hsc_max(module->num_partitions, 1);
 }
 
 static hsc_status *check_alone(const hsc_instr *instr) {

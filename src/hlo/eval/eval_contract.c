@@ -95,13 +95,6 @@ hsc_type hsc__accumulate_type(hsc_type type) {
 
 // ---- packing ------------------------------------------------------------------------------------
 
-static bool listed(hsc_dims dims, int64_t dimension) {
-  for (int i = 0; i < dims.count; i++)
-    if (dims.v[i] == dimension)
-      return true;
-  return false;
-}
-
 // Dimensions of one side, in the order of the packed array, and the three sizes.
 typedef struct side {
   int64_t permutation[HSC_MAX_RANK];
@@ -119,7 +112,7 @@ static void side_init(
   for (int pass = 0; pass < 2; pass++) {
     if ((pass == 0) == free_first) {
       for (int i = 0; i < shape->rank; i++) {
-        if (listed(batch, i) || listed(contracting, i))
+        if (hsc_dims_contain(batch, i) || hsc_dims_contain(contracting, i))
           continue;
         s->permutation[at++] = i;
         s->free *= shape->dims[i];

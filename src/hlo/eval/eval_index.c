@@ -2,13 +2,6 @@
 // clamps them so that the slice fits, a scatter skips a window that does not lie inside as a whole.
 #include "hlo/eval/eval_internal.h"
 
-static bool listed(hsc_dims dims, int64_t dimension) {
-  for (int i = 0; i < dims.count; i++)
-    if (dims.v[i] == dimension)
-      return true;
-  return false;
-}
-
 // What gather and scatter have in common: how positions in the big array come from an index into
 // the batch of start indices.
 typedef struct indexing {
@@ -39,7 +32,8 @@ static void indexing_init(indexing *x,
     x->batch_strides[x->batch_rank++] = strides[i];
   }
   for (int i = 0; i < big->rank; i++)
-    if (!listed(dims->collapsed_slice_dims, i) && !listed(dims->operand_batching_dims, i))
+    if (!hsc_dims_contain(dims->collapsed_slice_dims, i) &&
+        !hsc_dims_contain(dims->operand_batching_dims, i))
       x->window_big[x->window_rank++] = i;
 }
 
@@ -77,7 +71,7 @@ static void split_small(const indexing *x,
   int batch = 0;
   hsc__strides(small, strides);
   for (int i = 0; i < small->rank; i++) {
-    if (listed(x->dims->offset_dims, i)) {
+    if (hsc_dims_contain(x->dims->offset_dims, i)) {
       window_dims[window] = small->dims[i];
       window_strides[window++] = strides[i];
     } else {

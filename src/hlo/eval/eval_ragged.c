@@ -23,13 +23,6 @@ static int64_t first_number(const char *attributes, const char *key) {
   return *at >= '0' && *at <= '9' ? strtoll(at, NULL, 10) : -1;
 }
 
-static int place_of(hsc_dims dims, int64_t dimension) {
-  for (int i = 0; i < dims.count; i++)
-    if (dims.v[i] == dimension)
-      return i;
-  return -1;
-}
-
 static void multiply_add(
     hsc__kind kind, void *sum, const void *a, int64_t i, const void *b, int64_t j) {
   switch (kind) {
@@ -208,18 +201,18 @@ hsc_status *hsc__eval_ragged_dot(hsc__eval *cx,
       r.sizes->shape.rank > r.lhs->rank)
     return HSC_ERR(INVALID_ARGUMENT,
                    "ragged-dot: lhs_ragged_dims does not name a dimension of its first operand");
-  if (place_of(dims->lhs_batch, r.ragged_dim) >= 0)
+  if (hsc_dims_find(dims->lhs_batch, r.ragged_dim) >= 0)
     return hsc__eval_dot(cx, instr, operands, out_value);
-  r.contracting = place_of(dims->lhs_contracting, r.ragged_dim) >= 0;
+  r.contracting = hsc_dims_find(dims->lhs_contracting, r.ragged_dim) >= 0;
   r.groups = r.sizes->shape.dims[r.sizes->shape.rank - 1];
   if (!r.contracting && (r.group_dim < 0 || r.group_dim >= r.rhs->rank))
     return HSC_ERR(INVALID_ARGUMENT,
                    "ragged-dot: rhs_group_dims does not name a dimension of its second operand");
   for (int i = 0; i < r.lhs->rank; i++)
-    if (place_of(dims->lhs_batch, i) < 0 && place_of(dims->lhs_contracting, i) < 0)
+    if (hsc_dims_find(dims->lhs_batch, i) < 0 && hsc_dims_find(dims->lhs_contracting, i) < 0)
       r.lhs_free[r.lhs_free_count++] = i;
   for (int i = 0; i < r.rhs->rank; i++)
-    if (place_of(dims->rhs_batch, i) < 0 && place_of(dims->rhs_contracting, i) < 0 &&
+    if (hsc_dims_find(dims->rhs_batch, i) < 0 && hsc_dims_find(dims->rhs_contracting, i) < 0 &&
         (r.contracting || i != r.group_dim))
       r.rhs_free[r.rhs_free_count++] = i;
   hsc_type accumulate = hsc__accumulate_type(instr->shape.type);

@@ -470,7 +470,8 @@ static hsc_status *run_gesdd(job *j) {
   size_t square = 5 * small * small + 7 * small;
   size_t wide = 2 * large * small + 2 * small * small + small;
   P int_work = space(j, 8 * small * sizeof(int));
-  P real_work = space(j, j->is_complex ? (square > wide ? square : wide) * j->bytes : 0);
+  size_t real_count = square > wide ? square : wide;
+  P real_work = space(j, j->is_complex ? real_count * j->bytes : 0);
   if (j->is_complex)
     WITH_WORK(ROUTINE(C, I, I, P, I, P, P, I, P, I, P, I, P, O, O)(
         &x.mode, &j->m, &j->n, x.a, &x.lda, x.s, x.u, &x.u_rows, x.vt, &x.vt_rows, work, &lwork,

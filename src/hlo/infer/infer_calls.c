@@ -150,7 +150,7 @@ RULE(reduce) {
     return hsc_status_out_of_memory();
   int rank = 0;
   for (int i = 0; i < x->rank; i++)
-    if (!hsc__dims_contain(reduced, i))
+    if (!hsc_dims_contain(reduced, i))
       dims[rank++] = x->dims[i];
   return reduction_result(arena, count, accumulators, rank, dims, out_shape);
 }

@@ -77,13 +77,6 @@ hsc_status *hsc__want_parameter_shape(
                           hsc__shape_text(arena, &wanted->shape), hsc__shape_text(arena, shape));
 }
 
-bool hsc__dims_contain(hsc_dims dims, int64_t value) {
-  for (int i = 0; i < dims.count; i++)
-    if (dims.v[i] == value)
-      return true;
-  return false;
-}
-
 hsc_shape hsc__shape_of_dims(hsc_type type, int rank, const int64_t *dims) {
   return (hsc_shape){.type = type, .rank = rank, .dims = dims};
 }

@@ -47,8 +47,7 @@ static hsc_status *want_indices(hsc_arena *arena,
                             "ones must be in rising order");
   for (int i = 0; i < g->operand_batching_dims.count; i++) {
     int64_t dim = g->operand_batching_dims.v[i];
-    if (hsc__dims_contain(g->collapsed_slice_dims, dim) ||
-        hsc__dims_contain(g->start_index_map, dim))
+    if (hsc_dims_contain(g->collapsed_slice_dims, dim) || hsc_dims_contain(g->start_index_map, dim))
       return hsc__infer_error(
           instr,
           "operand dimension %lld is a batching dimension and collapsed, inserted or indexed too",
@@ -94,8 +93,8 @@ RULE(gather) {
   int offset = 0;
   for (int i = 0; i < x->rank; i++) {
     int64_t size = g->slice_sizes.v[i];
-    bool dropped = hsc__dims_contain(g->collapsed_slice_dims, i) ||
-                   hsc__dims_contain(g->operand_batching_dims, i);
+    bool dropped = hsc_dims_contain(g->collapsed_slice_dims, i) ||
+                   hsc_dims_contain(g->operand_batching_dims, i);
     if (size < 0 || size > x->dims[i] || (dropped && size > 1))
       return hsc__infer_error(instr, "slice size %lld of dimension %d must be in [0, %lld]%s",
                               (long long)size, i, (long long)(dropped ? 1 : x->dims[i]),
@@ -105,7 +104,7 @@ RULE(gather) {
   }
   int from = 0;
   for (int i = 0; i < rank; i++) {
-    if (hsc__dims_contain(g->offset_dims, i))
+    if (hsc_dims_contain(g->offset_dims, i))
       continue;
     if (from == g->index_vector_dim)
       from++;
@@ -156,8 +155,8 @@ RULE(scatter) {
                               hsc__shape_text(arena, update));
     int window = 0;
     for (int i = 0; i < operand->rank; i++) {
-      if (hsc__dims_contain(g->collapsed_slice_dims, i) ||
-          hsc__dims_contain(g->operand_batching_dims, i))
+      if (hsc_dims_contain(g->collapsed_slice_dims, i) ||
+          hsc_dims_contain(g->operand_batching_dims, i))
         continue;
       int64_t size = update->dims[g->offset_dims.v[window++]];
       if (size > operand->dims[i])
@@ -168,7 +167,7 @@ RULE(scatter) {
     }
     int from = 0;
     for (int i = 0; i < rank; i++) {
-      if (hsc__dims_contain(g->offset_dims, i))
+      if (hsc_dims_contain(g->offset_dims, i))
         continue;
       if (from == g->index_vector_dim)
         from++;

@@ -31,7 +31,6 @@ HSC_MUST_USE hsc_status *hsc__want_parameters(const hsc_instr *instr, int called
 HSC_MUST_USE hsc_status *hsc__want_parameter_shape(
     hsc_arena *arena, const hsc_instr *instr, int called, int parameter, const hsc_shape *shape);
 
-bool hsc__dims_contain(hsc_dims dims, int64_t value);
 // dims live in an arena already
 hsc_shape hsc__shape_of_dims(hsc_type type, int rank, const int64_t *dims);
 int64_t *hsc__new_dims(hsc_arena *arena, int rank);

@@ -22,7 +22,7 @@ RULE(dot) {
   for (int i = 0; i < d->lhs_batch.count; i++) {
     int64_t l = d->lhs_batch.v[i];
     int64_t r = d->rhs_batch.v[i];
-    if (hsc__dims_contain(d->lhs_contracting, l) || hsc__dims_contain(d->rhs_contracting, r))
+    if (hsc_dims_contain(d->lhs_contracting, l) || hsc_dims_contain(d->rhs_contracting, r))
       return hsc__infer_error(
           instr, "batch dimensions lhs[%lld], rhs[%lld] are contracting dimensions too",
           (long long)l, (long long)r);
@@ -47,10 +47,10 @@ RULE(dot) {
   for (int i = 0; i < d->lhs_batch.count; i++)
     dims[at++] = lhs->dims[d->lhs_batch.v[i]];
   for (int i = 0; i < lhs->rank; i++)
-    if (!hsc__dims_contain(d->lhs_batch, i) && !hsc__dims_contain(d->lhs_contracting, i))
+    if (!hsc_dims_contain(d->lhs_batch, i) && !hsc_dims_contain(d->lhs_contracting, i))
       dims[at++] = lhs->dims[i];
   for (int i = 0; i < rhs->rank; i++)
-    if (!hsc__dims_contain(d->rhs_batch, i) && !hsc__dims_contain(d->rhs_contracting, i))
+    if (!hsc_dims_contain(d->rhs_batch, i) && !hsc_dims_contain(d->rhs_contracting, i))
       dims[at++] = rhs->dims[i];
   // The type is the one asked for (preferred_element_type), by default the operands'.
   hsc_type type = hsc_shape_is_array(&instr->shape) ? instr->shape.type

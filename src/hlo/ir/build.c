@@ -204,14 +204,12 @@ hsc_instr *hsc_build_parameter(hsc_builder *b, int64_t number, hsc_shape shape, 
   instr->attr.index.value = number;
   if (!hsc__computation_add_parameter(b->computation, instr, number)) {
     hsc_status *status = hsc_arena_status(b->module->arena);
-    hsc__build_fail(
-        b, status
-               ? status
-               : HSC_ERR(INVALID_ARGUMENT, "parameter: computation %%%s %s parameter number %lld",
-                         b->computation->name,
-                         number >= 0 && number < b->computation->parameter_count ? "already has a"
-                                                                                 : "cannot have a",
-                         (long long)number));
+    bool taken = number >= 0 && number < b->computation->parameter_count;
+    if (!status)
+      status = HSC_ERR(INVALID_ARGUMENT, "parameter: computation %%%s %s parameter number %lld",
+                       b->computation->name, taken ? "already has a" : "cannot have a",
+                       (long long)number);
+    hsc__build_fail(b, status);
     return hsc__build_dummy(HSC_OP_PARAMETER, shape);
   }
   return link(b, instr, name && *name ? name : NULL) ? instr

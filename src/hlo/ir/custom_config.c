@@ -120,8 +120,11 @@ static hsc_status *parse_number(parser *p, hsc_config *out) {
         (hsc_config){.kind = HSC_CONFIG_FLOAT, .type = HSC_TYPE_F64, .number = strtod(start, &end)};
   } else {
     // Numbers above the signed range are those of ui64.
-    int64_t value =
-        *start == '-' ? strtoll(start, &end, 0) : (int64_t)strtoull(start, &end, is_hex ? 16 : 10);
+    int64_t value;
+    if (*start == '-')
+      value = strtoll(start, &end, 0);
+    else
+      value = (int64_t)strtoull(start, &end, is_hex ? 16 : 10);
     if (errno == ERANGE)
       return wrong(p, "a number of 64 bits");
     *out = (hsc_config){

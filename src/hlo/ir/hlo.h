@@ -227,6 +227,16 @@ typedef struct hsc_dims {
   int32_t count;
   const int64_t *v;  // [count], arena
 } hsc_dims;
+// The place of a dimension in a list; -1 when it is not there.
+static inline int hsc_dims_find(hsc_dims dims, int64_t dimension) {
+  for (int i = 0; i < dims.count; i++)
+    if (dims.v[i] == dimension)
+      return i;
+  return -1;
+}
+static inline bool hsc_dims_contain(hsc_dims dims, int64_t dimension) {
+  return hsc_dims_find(dims, dimension) >= 0;
+}
 
 typedef enum hsc_direction { HSC_EQ, HSC_NE, HSC_LT, HSC_LE, HSC_GT, HSC_GE } hsc_direction;
 typedef enum hsc_compare_type {

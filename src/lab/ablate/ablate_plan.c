@@ -7,6 +7,7 @@
 // programs together.
 #include <math.h>
 
+#include "base/core/ints.h"
 #include "base/core/clock.h"
 #include "lab/ablate/ablate_internal.h"
 #include "lab/run/json_tree.h"
@@ -241,12 +242,8 @@ hsc_status *hsc__ablate_plan_times(ablate_timing *t) {
   if (t->pilot) {
     // A turn must be long beside the clock; fewer processes do not tell how processes differ.
     size_t chose[3] = {design.counts[0] < MOST_ITERATIONS ? design.counts[0] : MOST_ITERATIONS,
-                       design.counts[1] < 2             ? 2
-                       : design.counts[1] < MOST_BLOCKS ? design.counts[1]
-                                                        : MOST_BLOCKS,
-                       design.counts[2] < HSC_LEAST_PROCESSES ? HSC_LEAST_PROCESSES
-                       : design.counts[2] < 16                ? design.counts[2]
-                                                              : 16};
+                       (size_t)hsc_clamp((int64_t)design.counts[1], 2, MOST_BLOCKS),
+                       (size_t)hsc_clamp((int64_t)design.counts[2], HSC_LEAST_PROCESSES, 16)};
     if (once < 1e-5 && chose[0] < 10)
       chose[0] = 10;
     t->iterations = (int64_t)chose[0];

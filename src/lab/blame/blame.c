@@ -92,12 +92,12 @@ hsc_status *hsc__blame_run(hsc__blame *b,
   bool evaluator = spec->source == HSC_DEVICE_EVALUATOR;
   bool compile = trial->compile || spec->topology;
   json_t *overrides = trial->overrides;
-  json_t *request = json_pack("{s:s, s:s, s:I}", "job",
-                              evaluator ? "evaluate"
-                              : compile ? "compile"
-                                        : "run",
-                              "program", trial->program ? trial->program : o->program, "seed",
-                              (json_int_t)o->seed);
+  const char *job = compile ? "compile" : "run";
+  if (evaluator)
+    job = "evaluate";
+  json_t *request =
+      json_pack("{s:s, s:s, s:I}", "job", job, "program",
+                trial->program ? trial->program : o->program, "seed", (json_int_t)o->seed);
   *out_answer = (hsc_answer){0};
   if (!request)
     return hsc_status_out_of_memory();
@@ -161,8 +161,8 @@ static hsc_status *document_of(hsc__blame *b, json_t **out_document) {
     json_object_set(document, "tied", b->tied);
     json_object_set_new(document, "inputs", text_or_null(b->inputs));
     bool bound = b->has_symptom && !isnan(b->bound);
-    json_object_set_new(document, "bound_from",
-                        bound ? json_string(b->derived ? "derived" : "measured") : json_null());
+    const char *bound_from = b->derived ? "derived" : "measured";
+    json_object_set_new(document, "bound_from", bound ? json_string(bound_from) : json_null());
     json_object_set_new(document, "stages", b->stages ? json_incref(b->stages) : json_null());
     json_object_set_new(document, "versions", b->versions ? json_incref(b->versions) : json_null());
     json_object_set_new(document, "report", json_null());

@@ -133,12 +133,10 @@ hsc_status *hsc__blame_try_inputs(hsc__blame *b, bool *out_shows) {
     bool ran = !status && b->right.outputs && outcome == HSC_OUTCOME_OK && d.known;
     // what these inputs do where nothing is derived, nobody promised
     bool wrong = d.wrong && d.derived;
+    hsc_finding near = d.seen > 0 ? HSC_FINDING_CLOSE : HSC_FINDING_EQUAL;
     *out_shows = !status && b->right.outputs && (wrong || outcome != HSC_OUTCOME_OK);
     if (ran)
-      hsc_agreement_compared(b->agreement, check,
-                             d.wrong      ? HSC_FINDING_DIFFERENT
-                             : d.seen > 0 ? HSC_FINDING_CLOSE
-                                          : HSC_FINDING_EQUAL);
+      hsc_agreement_compared(b->agreement, check, d.wrong ? HSC_FINDING_DIFFERENT : near);
     if (*out_shows) {
       b->inputs = NAMES[kind];
       hsc__blame_show(b, outcome, &d);

@@ -5,19 +5,16 @@
 
 #include "base/core/clock.h"
 #include "lab/blame/blame_internal.h"
+#include "lab/run/json_tree.h"
 #include "lab/run/outputs.h"
 
 // The analysis takes several times what the evaluation took; past this the measured bound does.
 static const double MOST_SECONDS = 60;
 
-static const char *text_at(const json_t *object, const char *key) {
-  return json_string_value(json_object_get(object, key));
-}
-
 // To how many bits factors of products of f32 may be shortened before they are multiplied, where
 // the program does not ask for more (PrecisionConfig).
 static double factor_unit(const hsc__blame *b) {
-  const char *platform = text_at(hsc_lab_worker_device(b->device), "platform");
+  const char *platform = hsc_json_text(hsc_lab_worker_device(b->device), "platform");
   if (platform && !strcmp(platform, "tpu"))
     return 0x1p-8;
   bool gpu = platform && (!strcmp(platform, "cuda") || !strcmp(platform, "rocm"));
@@ -74,12 +71,12 @@ static hsc_status *any_not_finite(json_t *outputs, bool *out_nan, bool *out_infi
 }
 
 static void tell_origin(hsc__blame *b, const char *question, const json_t *origin) {
-  const char *source = text_at(origin, "source");
-  const char *op_name = text_at(origin, "op_name");
+  const char *source = hsc_json_text(origin, "source");
+  const char *op_name = hsc_json_text(origin, "op_name");
   if (!source)
     source = op_name;
-  hsc__blame_tell(b, question, "%s: %s%s%s", text_at(origin, "name"), text_at(origin, "operands"),
-                  source ? ", from " : "", source ? source : "");
+  hsc__blame_tell(b, question, "%s: %s%s%s", hsc_json_text(origin, "name"),
+                  hsc_json_text(origin, "operands"), source ? ", from " : "", source ? source : "");
 }
 
 hsc_status *hsc__blame_nan_origin(hsc__blame *b, json_t **out_instruction) {

@@ -15,10 +15,6 @@
 #include "lab/run/json_tree.h"
 #include "worker/scratch.h"
 
-static const char *text_at(const json_t *object, const char *key) {
-  return json_string_value(json_object_get(object, key));
-}
-
 static bool must_stop(const hsc_status *status) {
   return status && (hsc_status_code(status) == HSC_CANCELLED ||
                     hsc_status_code(status) == HSC_RESOURCE_EXHAUSTED);
@@ -82,7 +78,7 @@ hsc_status *hsc__blame_list_passes(hsc__blame *b) {
 hsc_status *hsc__blame_overrides_with(
     const hsc__blame *b, const char *key, const char *value, bool append, json_t **out) {
   json_t *overrides = b->options->overrides ? json_deep_copy(b->options->overrides) : json_object();
-  const char *had = append ? text_at(overrides, key) : NULL;
+  const char *had = append ? hsc_json_text(overrides, key) : NULL;
   const char *text = had && *had ? hsc_arena_printf(b->arena, "%s,%s", had, value) : value;
   *out = overrides;
   if (!overrides || !text || json_object_set_new(overrides, key, json_string(text)))
@@ -178,7 +174,7 @@ static hsc_status *shows_with_fuel(hsc__blame *b, int64_t fuel, bool *out_shows,
 
 static bool is_built_in(const hsc__blame *b) {
   json_t *device = hsc_lab_worker_device(b->device);
-  const char *platform = text_at(device, "platform");
+  const char *platform = hsc_json_text(device, "platform");
   return platform && !strcmp(platform, "hloscope");
 }
 
@@ -330,13 +326,13 @@ void hsc__blame_take_pass(hsc__blame *b, const char *pass, const char *pipeline,
 static void read_stages(hsc__blame *b) {
   json_t *first = json_object_get(b->stages, "first");
   if (b->stages) {
-    const char *headline = text_at(b->stages, "headline");
+    const char *headline = hsc_json_text(b->stages, "headline");
     hsc__blame_tell(b, "after which stage are the numbers others?", "%s", headline ? headline : "");
   }
   if (!json_is_object(first))
     return;
   if (json_is_integer(json_object_get(first, "run"))) {
-    hsc__blame_take_pass(b, text_at(first, "pass"), text_at(first, "pipeline"),
+    hsc__blame_take_pass(b, hsc_json_text(first, "pass"), hsc_json_text(first, "pipeline"),
                          json_integer_value(json_object_get(first, "run")));
     json_t *instruction = json_object_get(first, "instruction");
     if (json_is_object(instruction))
@@ -346,7 +342,7 @@ static void read_stages(hsc__blame *b) {
   } else if (json_is_true(json_object_get(first, "below_hlo"))) {
     b->verdict = HSC__BLAME_BELOW_HLO;
   }
-  const char *op_name = text_at(b->instruction, "op_name");
+  const char *op_name = hsc_json_text(b->instruction, "op_name");
   if (op_name)
     b->source = hsc_arena_strdup(b->arena, op_name);
 }
@@ -388,7 +384,7 @@ hsc_status *hsc__blame_wrong(hsc__blame *b) {
     HSC_TRY(run_stages(b));
   read_stages(b);
   if (only_compiles && !front_end && b->verdict != HSC__BLAME_PASS) {
-    const char *found = text_at(b->stages, "verdict");
+    const char *found = hsc_json_text(b->stages, "verdict");
     bool whole = found && (!strcmp(found, "equal") || !strcmp(found, "close"));
     hsc__blame_gap(b, "the executable",
                    "the device only compiles: what its code computes was not seen");

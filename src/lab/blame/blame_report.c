@@ -30,15 +30,6 @@ typedef struct folder {
   const char *no_reduced;  // why the program was not reduced; NULL = it was
 } folder;
 
-static const char *text_at(const json_t *object, const char *key) {
-  return json_string_value(json_object_get(object, key));
-}
-
-static const char *file_of(const char *path) {
-  const char *slash = strrchr(path, '/');
-  return slash ? slash + 1 : path;
-}
-
 static void add_name(folder *f, const char *name) {
   if (f->count < MOST_FILES && name)
     f->names[f->count++] = hsc_arena_strdup(f->arena, name);
@@ -80,8 +71,8 @@ static hsc_status *keep_failure(folder *f) {
                          .data = o->data,
                          .command = f->report->command};
   HSC_TRY(hsc_failure_keep(f->report->directory, &run, o->device->text,
-                           text_at(f->document, "headline")));
-  f->program = hsc_arena_printf(f->arena, "program-%s", file_of(o->program));
+                           hsc_json_text(f->document, "headline")));
+  f->program = hsc_arena_printf(f->arena, "program-%s", hsc_path_file(o->program));
   add_name(f, f->program);
   add_name(f, "failure.json");
   json_array_foreach (o->data, i, input) {
@@ -94,10 +85,10 @@ static hsc_status *keep_failure(folder *f) {
 
 // Whether what is wrong is of the kind that a smaller program can show.
 static bool can_be_reduced(const folder *f) {
-  const char *verdict = text_at(f->document, "verdict");
+  const char *verdict = hsc_json_text(f->document, "verdict");
   bool at_fault = hsc_blame_exit_code(verdict) == 1;
   return at_fault && strcmp(verdict, "nondeterministic") != 0 && strcmp(verdict, "program") != 0 &&
-         f->report->reduce_s > 0 && text_at(f->document, "symptom");
+         f->report->reduce_s > 0 && hsc_json_text(f->document, "symptom");
 }
 
 static void add_reduced(folder *f, json_t *reduction) {
@@ -107,10 +98,10 @@ static void add_reduced(folder *f, json_t *reduction) {
   size_t i;
   json_object_foreach (files[0], key, value)
     if (json_is_string(value))
-      add_name(f, file_of(json_string_value(value)));
+      add_name(f, hsc_path_file(json_string_value(value)));
   json_array_foreach (files[1], i, value)
     if (json_is_string(value))
-      add_name(f, file_of(json_string_value(value)));
+      add_name(f, hsc_path_file(json_string_value(value)));
 }
 
 static hsc_status *reduce(folder *f) {
@@ -134,7 +125,7 @@ static hsc_status *reduce(folder *f) {
   if (o->symptom)
     r.symptom = *o->symptom;
   else
-    HSC_TRY(hsc_symptom_parse(text_at(f->document, "symptom"), f->arena, &r.symptom));
+    HSC_TRY(hsc_symptom_parse(hsc_json_text(f->document, "symptom"), f->arena, &r.symptom));
   const char *base = hsc_arena_printf(f->arena, "%s/reduced", f->report->directory);
   HSC_TRY(hsc_arena_status(f->arena));
   hsc_status *status = hsc_reduce_program(&r, &reduction);
@@ -213,7 +204,8 @@ static void write_reduction(folder *f, hsc_bytes *out) {
           ? ", and all that could be run here show it"
           : ", and not all show it: see `blame.json`");
   if (f->again)
-    hsc_bytes_printf(out, "The reduced program by itself: %s%s.\n\n", text_at(f->again, "headline"),
+    hsc_bytes_printf(out, "The reduced program by itself: %s%s.\n\n",
+                     hsc_json_text(f->again, "headline"),
                      same_culprit(f) ? "" : " (another culprit than the whole program's)");
 }
 
@@ -240,9 +232,9 @@ static void write_commands(const folder *f, hsc_bytes *out) {
 // run_hlo_module is XLA's own: it holds a platform against another.
 static void write_run_hlo_module(const folder *f, hsc_bytes *out) {
   const char *device = f->options->device->text;
-  const char *platform = hsc_starts_with(device, "cuda")  ? "CUDA"
-                         : hsc_starts_with(device, "tpu") ? "TPU"
-                                                          : "CPU";
+  const char *platform = hsc_starts_with(device, "tpu") ? "TPU" : "CPU";
+  if (hsc_starts_with(device, "cuda"))
+    platform = "CUDA";
   const char *key;
   json_t *value;
   hsc_bytes_append_text(out, "```\n");
@@ -268,11 +260,11 @@ static void write_reproduction(folder *f, hsc_bytes *out) {
     write_reduction(f, out);
   else
     hsc_bytes_printf(out, "Not reduced: %s.\n\n", f->no_reduced);
-  if (text_at(files, "jax"))
+  if (hsc_json_text(files, "jax"))
     write_block(f, "reduced.py", "python", out);
   write_block(f, smallest(f), "", out);
   hsc_bytes_append_text(out, "Without hloscope:\n");
-  if (text_at(files, "jax"))
+  if (hsc_json_text(files, "jax"))
     hsc_bytes_append_text(out, "```\npython reduced.py\n```\n");
   else
     write_run_hlo_module(f, out);
@@ -284,7 +276,7 @@ static void write_evidence(const folder *f, hsc_bytes *out) {
   size_t i;
   hsc_bytes_append_text(out, "### Evidence\n\n| asked | found |\n|---|---|\n");
   json_array_foreach (json_object_get(f->document, "evidence"), i, row) {
-    const char *texts[] = {text_at(row, "question"), text_at(row, "answer")};
+    const char *texts[] = {hsc_json_text(row, "question"), hsc_json_text(row, "answer")};
     for (int k = 0; k < 2; k++) {
       hsc_bytes_append_text(out, "| ");
       for (const char *c = texts[k] ? texts[k] : ""; *c; c++)
@@ -297,7 +289,7 @@ static void write_evidence(const folder *f, hsc_bytes *out) {
     hsc_bytes_append_text(out, "|\n");
   }
   hsc_bytes_printf(out, "\nCoverage: %s.\n\n",
-                   text_at(json_object_get(f->document, "coverage"), "sentence"));
+                   hsc_json_text(json_object_get(f->document, "coverage"), "sentence"));
 }
 
 static void write_system(const folder *f, const char *heading, hsc_bytes *out) {
@@ -313,17 +305,17 @@ static void write_system(const folder *f, const char *heading, hsc_bytes *out) {
                      json_is_string(value) ? json_string_value(value) : "(see blame.json)");
   const char *const keys[] = {"hloscope", "kernel", "cpu"};
   for (size_t i = 0; i < HSC_COUNT_OF(keys); i++)
-    if (text_at(f->machine, keys[i]))
-      hsc_bytes_printf(out, "%s: %s\n", keys[i], text_at(f->machine, keys[i]));
+    if (hsc_json_text(f->machine, keys[i]))
+      hsc_bytes_printf(out, "%s: %s\n", keys[i], hsc_json_text(f->machine, keys[i]));
   hsc_bytes_append_text(out, "```\n");
 }
 
 static void write_description(const folder *f, hsc_bytes *out) {
-  const char *headline = text_at(f->document, "headline");
+  const char *headline = hsc_json_text(f->document, "headline");
   json_t *instruction = json_object_get(f->document, "instruction");
   hsc_bytes_printf(out, "<!-- title: %s -->\n\n### Description\n\n%s\n\n", headline, headline);
-  if (text_at(instruction, "text"))
-    hsc_bytes_printf(out, "First in `%s`.\n\n", text_at(instruction, "text"));
+  if (hsc_json_text(instruction, "text"))
+    hsc_bytes_printf(out, "First in `%s`.\n\n", hsc_json_text(instruction, "text"));
 }
 
 // jax-ml/jax's form: what happens, how to see it in JAX, the system.
@@ -367,7 +359,7 @@ static hsc_status *write_page(folder *f) {
   hsc_page page;
   hsc_json_init(&json, &data, 0);
   hsc_json_tree(&json, f->document);
-  hsc_page_begin(&page, text_at(f->document, "headline"), &out);
+  hsc_page_begin(&page, hsc_json_text(f->document, "headline"), &out);
   hsc_page_part(&page, "blame", "blame.json", f->report->command ? f->report->command : "", NULL,
                 hsc_bytes_view(&data));
   hsc_page_end(&page);

@@ -331,17 +331,16 @@ static hsc_status *judge_agreement(hsc__blame *b, const tally *t) {
   b->derived = d->derived;
   json_t *origin = NULL;
   HSC_TRY(hsc__blame_nan_origin(b, &origin));
-  hsc_agreement_compared(b->agreement, "the outputs",
-                         d->beyond_type ? HSC_FINDING_ROUNDING
-                         : d->seen > 0  ? HSC_FINDING_CLOSE
-                                        : HSC_FINDING_EQUAL);
+  hsc_finding near = d->seen > 0 ? HSC_FINDING_CLOSE : HSC_FINDING_EQUAL;
+  hsc_agreement_compared(b->agreement, "the outputs", d->beyond_type ? HSC_FINDING_ROUNDING : near);
   if (origin) {
     b->verdict = HSC__BLAME_PROGRAM;
     b->shows = b->runs;
     b->instruction = origin;
     const char *source = json_string_value(json_object_get(origin, "source"));
-    const char *op_name = json_string_value(json_object_get(origin, "op_name"));
-    b->source = hsc_arena_strdup(b->arena, source ? source : op_name ? op_name : "");
+    if (!source)
+      source = json_string_value(json_object_get(origin, "op_name"));
+    b->source = hsc_arena_strdup(b->arena, source ? source : "");
     hsc_bytes_printf(
         &b->headline, "the program's own fault: %s makes NaN (%s), on the reference as on %s",
         json_string_value(json_object_get(origin, "name")),

@@ -89,9 +89,9 @@ void hsc__conform_devices_assignment(hsc_conform *c, int number) {
 }
 
 static PJRT_LoadedExecutable *compile_for_two(hsc_conform *c, const char *mlir, bool partitions) {
-  return hsc__conform_device(c, 1)
-             ? hsc__conform_compile_for(c, mlir, partitions ? 1 : DEVICES, partitions ? DEVICES : 1)
-             : NULL;
+  if (!hsc__conform_device(c, 1))
+    return NULL;
+  return hsc__conform_compile_for(c, mlir, partitions ? 1 : DEVICES, partitions ? DEVICES : 1);
 }
 
 static const float inputs[DEVICES][ELEMENTS] = {{1, 2, 3, 4}, {10, 20, 30, 40}};

@@ -176,8 +176,7 @@ static bool find_plugin(const hsc_vendor *vendor,
   const char *own = getenv("HLOSCOPE_PLUGIN_PATH");
   const char *jax = getenv("PJRT_NAMES_AND_LIBRARY_PATHS");
   for (const char *at = own ? own : "", *item; (item = next_word(&at, ":", arena));) {
-    const char *name = strrchr(item, '/');
-    if (!strcmp(name ? name + 1 : item, vendor->file) && is_file(item, out, looked))
+    if (!strcmp(hsc_path_file(item), vendor->file) && is_file(item, out, looked))
       return true;
     if (!hsc_ends_with(item, ".so") &&
         is_file(hsc_arena_printf(arena, "%s/%s", item, vendor->file), out, looked))
@@ -256,8 +255,7 @@ typedef struct plugin_list {
 } plugin_list;
 
 static void add_plugin(plugin_list *list, const char *name, const char *path, const char *where) {
-  const char *slash = strrchr(path, '/');
-  const char *file = slash ? slash + 1 : path;
+  const char *file = hsc_path_file(path);
   if (list->count >= MOST_PLUGINS || access(path, R_OK) != 0)
     return;
   for (size_t i = 0; i < HSC_COUNT_OF(VENDORS); i++)  // has a row of its own
@@ -286,8 +284,7 @@ hsc_status *hsc_plugins_find(hsc_arena *arena, hsc_found_plugin **out_plugins, s
   HSC_TRY(hsc_python_sites(arena, &sites));
   for (const char *at = own ? own : "", *item; (item = next_word(&at, ":", arena));) {
     if (hsc_ends_with(item, ".so"))
-      add_plugin(&list, strrchr(item, '/') ? strrchr(item, '/') + 1 : item, item,
-                 "HLOSCOPE_PLUGIN_PATH");
+      add_plugin(&list, hsc_path_file(item), item, "HLOSCOPE_PLUGIN_PATH");
     else
       add_directory(&list, item, NULL, "HLOSCOPE_PLUGIN_PATH");
   }

@@ -1,4 +1,5 @@
 // device_spec.c - reads device specs.
+#include "base/core/ints.h"
 #include "base/files/file_io.h"
 #include "base/files/places.h"
 #include "base/text/text.h"
@@ -214,7 +215,7 @@ static hsc_status *tpu_ahead(const char *variant, hsc_arena *arena, hsc_device_s
   const char *memory = hsc_target_value(text, "memory_bytes", arena);
   const char *devices = hsc_target_value(text, "devices_per_chip", arena);
   int64_t each = devices ? strtoll(devices, NULL, 10) : 1;
-  spec->memory_bytes = memory ? strtoll(memory, NULL, 10) / (each > 0 ? each : 1) : 0;
+  spec->memory_bytes = memory ? strtoll(memory, NULL, 10) / hsc_max(each, 1) : 0;
   spec->topology = hsc_arena_printf(arena, "%s:%s", name, shape);
   return hsc_arena_status(arena);
 }

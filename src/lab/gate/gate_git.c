@@ -5,6 +5,7 @@
 #include <spawn.h>
 #include <sys/wait.h>
 
+#include "base/text/text.h"
 #include "base/files/file_io.h"
 #include "lab/gate/gate_internal.h"
 
@@ -51,7 +52,7 @@ bool hsc__gate_is_revision(const char *name, hsc_arena *arena) {
 bool hsc__gate_file_at(const char *revision, const char *path, const char *to, hsc_arena *arena) {
   const char *slash = strrchr(path, '/');
   const char *directory = slash ? hsc_arena_strndup(arena, path, (size_t)(slash - path) + 1) : ".";
-  const char *name = hsc_arena_printf(arena, "%s:./%s", revision, slash ? slash + 1 : path);
+  const char *name = hsc_arena_printf(arena, "%s:./%s", revision, hsc_path_file(path));
   const char *const argv[] = {"git", "-C", directory, "show", "--end-of-options", name, NULL};
   return directory && name && git_works(argv, to);
 }

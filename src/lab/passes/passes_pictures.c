@@ -6,11 +6,6 @@
 #include "lab/run/json_tree.h"
 #include "lab/passes/passes_report.h"
 
-static const char *text_at(const json_t *object, const char *key) {
-  const char *text = json_string_value(json_object_get(object, key));
-  return text ? text : "";
-}
-
 // At most `most` bytes of the text.
 static void escaped(hsc_bytes *out, const char *text, size_t most) {
   char cut[256];
@@ -58,8 +53,8 @@ void hsc_svg_call_order(const json_t *list, hsc_bytes *out) {
   int columns = (int)((cells + ROWS - 1) / ROWS);
   int rows = cells < ROWS ? (int)cells : ROWS;
   char title[300];
-  snprintf(title, sizeof title, "Passes in call order: %s on %s", text_at(list, "program"),
-           text_at(list, "device"));
+  snprintf(title, sizeof title, "Passes in call order: %s on %s",
+           hsc_json_text_or_empty(list, "program"), hsc_json_text_or_empty(list, "device"));
   begin_svg(out, (columns ? columns : 1) * COLUMN + 10, TOP + rows * ROW + 10, title);
   label(out, 8, 20, "start", "#000", title);
   size_t at = 0;
@@ -68,19 +63,17 @@ void hsc_svg_call_order(const json_t *list, hsc_bytes *out) {
     double x = 8 + (double)(at / ROWS) * COLUMN;
     double y = TOP + (double)(at % ROWS) * ROW;
     box(out, x + depth, y, COLUMN - 16 - depth, ROW - 2, "#ffd54a");
-    label(out, x + depth + 4, y + 11, "start", "#000", text_at(pipeline, "name"));
+    label(out, x + depth + 4, y + 11, "start", "#000", hsc_json_text_or_empty(pipeline, "name"));
     at++;
     json_array_foreach (json_object_get(pipeline, "passes"), k, pass) {
       bool changed = json_is_true(json_object_get(pass, "changed"));
       bool nested = json_is_true(json_object_get(pass, "pipeline"));
       x = 8 + (double)(at / ROWS) * COLUMN;
       y = TOP + (double)(at % ROWS) * ROW;
-      box(out, x + depth + 10, y, COLUMN - 26 - depth, ROW - 2,
-          nested    ? "#fff0b8"
-          : changed ? "#3f7fd1"
-                    : "#d6e4f7");
+      const char *own = changed ? "#3f7fd1" : "#d6e4f7";
+      box(out, x + depth + 10, y, COLUMN - 26 - depth, ROW - 2, nested ? "#fff0b8" : own);
       label(out, x + depth + 14, y + 11, "start", changed && !nested ? "#fff" : "#000",
-            text_at(pass, "name"));
+            hsc_json_text_or_empty(pass, "name"));
       at++;
     }
   }
@@ -166,7 +159,7 @@ void hsc_svg_call_counts(const json_t *list, hsc_bytes *out) {
     json_array_foreach (json_object_get(pipeline, "passes"), k, pass) {
       if (json_is_true(json_object_get(pass, "pipeline")))
         continue;
-      name = text_at(pass, "name");
+      name = hsc_json_text_or_empty(pass, "name");
       json_object_set_new(counts, name,
                           json_integer(json_integer_value(json_object_get(counts, name)) + 1));
       if (json_is_true(json_object_get(pass, "changed")))
@@ -186,8 +179,9 @@ void hsc_svg_call_counts(const json_t *list, hsc_bytes *out) {
   }
   if (count)
     qsort(bars, (size_t)count, sizeof *bars, by_value);
-  snprintf(title, sizeof title, "Calls per pass: %s on %s%s", text_at(list, "program"),
-           text_at(list, "device"), count > MOST ? " (the 60 most called)" : "");
+  snprintf(title, sizeof title, "Calls per pass: %s on %s%s",
+           hsc_json_text_or_empty(list, "program"), hsc_json_text_or_empty(list, "device"),
+           count > MOST ? " (the 60 most called)" : "");
   draw_bars(bars, count > MOST ? MOST : count, title, 0, (double[2]){0, 0}, "%.0f", out);
   hsc_free(bars);
   json_decref(counts);
@@ -204,7 +198,7 @@ bool hsc_svg_ablation(const json_t *ablation, const char *key, hsc_bytes *out) {
   size_t i;
   double band[2] = {0, 0};
   json_array_foreach (variants, i, row) {
-    const char *outcome = text_at(row, "outcome");
+    const char *outcome = hsc_json_text_or_empty(row, "outcome");
     if (!bars || !strcmp(outcome, "same"))
       continue;
     json_t *time = json_object_get(row, key);
@@ -213,7 +207,7 @@ bool hsc_svg_ablation(const json_t *ablation, const char *key, hsc_bytes *out) {
     if (isnan(value) || (!timed && value == 0))
       continue;
     bool high = json_is_number(json_object_get(row, "highlight"));
-    bool faster = !strcmp(text_at(time, "verdict"), "faster");
+    bool faster = !strcmp(hsc_json_text_or_empty(time, "verdict"), "faster");
     const char *color;
     if (!timed) {
       if (value > 0)
@@ -221,7 +215,7 @@ bool hsc_svg_ablation(const json_t *ablation, const char *key, hsc_bytes *out) {
       else
         color = "#4f8f5b";
     } else if (strcmp(key, "total_time")) {
-      if (!strcmp(text_at(time, "verdict"), "slower"))
+      if (!strcmp(hsc_json_text_or_empty(time, "verdict"), "slower"))
         color = "#d33";
       else if (faster)
         color = "#4f8f5b";
@@ -233,14 +227,13 @@ bool hsc_svg_ablation(const json_t *ablation, const char *key, hsc_bytes *out) {
       color = "#4f8f5b";
     else
       color = "#9ab";
-    bars[count++] = (bar){text_at(row, "pass"),
+    const char *differ = !strcmp(outcome, "numbers") ? "numbers differ" : NULL;
+    bars[count++] = (bar){hsc_json_text_or_empty(row, "pass"),
                           value,
                           timed ? hsc_json_number(json_object_get(time, "low")) : NAN,
                           timed ? hsc_json_number(json_object_get(time, "high")) : NAN,
                           color,
-                          timed                         ? text_at(time, "verdict")
-                          : !strcmp(outcome, "numbers") ? "numbers differ"
-                                                        : NULL};
+                          timed ? hsc_json_text_or_empty(time, "verdict") : differ};
   }
   if (timed) {
     bool any = false;
@@ -256,11 +249,12 @@ bool hsc_svg_ablation(const json_t *ablation, const char *key, hsc_bytes *out) {
   if (count) {
     char title[300];
     qsort(bars, (size_t)count, sizeof *bars, by_value);
+    const char *kind_of_time = strcmp(key, "total_time") ? "Kernel time" : "Total time";
     snprintf(title, sizeof title,
              timed ? "%s without each pass, over the time with all (grey: placebos): %s on %s"
                    : "%s without each pass, against all on: %s on %s",
-             timed ? (strcmp(key, "total_time") ? "Kernel time" : "Total time") : key,
-             text_at(ablation, "program"), text_at(ablation, "device"));
+             timed ? kind_of_time : key, hsc_json_text_or_empty(ablation, "program"),
+             hsc_json_text_or_empty(ablation, "device"));
     draw_bars(bars, count > MOST ? MOST : count, title, timed ? 1 : 0, band,
               timed ? "%.3f" : "%+.6g", out);
   }

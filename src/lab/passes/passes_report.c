@@ -6,11 +6,6 @@
 
 #include "lab/run/json_tree.h"
 
-static const char *text_at(const json_t *object, const char *key) {
-  const char *text = json_string_value(json_object_get(object, key));
-  return text ? text : "";
-}
-
 static bool is_list(const json_t *d) {
   return json_is_array(json_object_get(d, "pipelines")) &&
          json_is_object(json_object_get(d, "totals"));
@@ -55,8 +50,11 @@ static void row_of(report *r, const char *const *cells) {
   hsc_bytes_append_text(&r->md, "|");
   for (size_t i = 0; cells[i]; i++) {
     hsc_bytes_append_char(&r->md, ' ');
-    for (const char *p = cells[i]; *p; p++)
-      hsc_bytes_append_text(&r->md, *p == '|' ? "\\|" : *p == '\n' ? " " : (char[2]){*p, 0});
+    for (const char *p = cells[i]; *p; p++) {
+      if (*p == '|')
+        hsc_bytes_append_char(&r->md, '\\');
+      hsc_bytes_append_char(&r->md, *p == '\n' ? ' ' : *p);
+    }
     hsc_bytes_append_text(&r->md, " |");
   }
   hsc_bytes_append_char(&r->md, '\n');
@@ -89,7 +87,8 @@ static void time_text(json_t *time, char out[96]) {
     snprintf(out, 96, "-");
   else
     snprintf(out, 96, "%.3f [%.3f, %.3f] %s", ratio, hsc_json_number(json_object_get(time, "low")),
-             hsc_json_number(json_object_get(time, "high")), text_at(time, "verdict"));
+             hsc_json_number(json_object_get(time, "high")),
+             hsc_json_text_or_empty(time, "verdict"));
 }
 
 static void ablation_rows(report *r, json_t *rows, bool timed, bool same_too) {
@@ -98,20 +97,21 @@ static void ablation_rows(report *r, json_t *rows, bool timed, bool same_too) {
   json_array_foreach (rows, i, row) {
     char counts[4][32], total[96], kernel[96], numbers[64];
     static const char *const keys[] = {"instructions", "fusions", "kernels", "temp_bytes"};
-    if (!same_too && !strcmp(text_at(row, "outcome"), "same"))
+    if (!same_too && !strcmp(hsc_json_text_or_empty(row, "outcome"), "same"))
       continue;
     for (size_t k = 0; k < 4; k++)
       number_text(hsc_json_number(hsc_json_path(row, "delta", keys[k], NULL)), true, counts[k]);
     time_text(json_object_get(row, "total_time"), total);
     time_text(json_object_get(row, "kernel_time"), kernel);
-    const char *verdict = text_at(json_object_get(row, "numbers"), "verdict");
-    const char *where = text_at(row, "where");
-    const char *same_as = text_at(row, "same_as");
+    const char *verdict = hsc_json_text_or_empty(json_object_get(row, "numbers"), "verdict");
+    const char *where = hsc_json_text_or_empty(row, "where");
+    const char *same_as = hsc_json_text_or_empty(row, "same_as");
     double ulp = hsc_json_number(hsc_json_path(row, "numbers", "max_ulp", NULL));
     snprintf(numbers, sizeof numbers, ulp > 0 ? "%s, %.0f ulp" : "%s", verdict, ulp);
     char message[128];
-    snprintf(message, sizeof message, "%.*s", (int)strcspn(text_at(row, "message"), "\n"),
-             text_at(row, "message"));
+    snprintf(message, sizeof message, "%.*s",
+             (int)strcspn(hsc_json_text_or_empty(row, "message"), "\n"),
+             hsc_json_text_or_empty(row, "message"));
     const char *note;
     if (*where)
       note = where;
@@ -119,13 +119,14 @@ static void ablation_rows(report *r, json_t *rows, bool timed, bool same_too) {
       note = same_as;
     else
       note = message;
-    const char *outcome = text_at(row, "outcome");
+    const char *outcome = hsc_json_text_or_empty(row, "outcome");
     if (timed)
-      row_of(r, (const char *const[]){text_at(row, "pass"), outcome, counts[0], counts[1],
-                                      counts[2], counts[3], numbers, total, kernel, note, NULL});
+      row_of(r, (const char *const[]){hsc_json_text_or_empty(row, "pass"), outcome, counts[0],
+                                      counts[1], counts[2], counts[3], numbers, total, kernel, note,
+                                      NULL});
     else
-      row_of(r, (const char *const[]){text_at(row, "pass"), outcome, counts[0], counts[1],
-                                      counts[2], counts[3], note, NULL});
+      row_of(r, (const char *const[]){hsc_json_text_or_empty(row, "pass"), outcome, counts[0],
+                                      counts[1], counts[2], counts[3], note, NULL});
   }
 }
 
@@ -137,17 +138,18 @@ static hsc_status *ablation_part(report *r, const json_t *d) {
   hsc_bytes line = {0};
   json_t *count;
   const char *outcome;
-  snprintf(title, sizeof title, "Without each pass: %s", text_at(d, "device"));
+  snprintf(title, sizeof title, "Without each pass: %s", hsc_json_text_or_empty(d, "device"));
   heading(r, 2, title);
   // libtpu's has two lines
-  for (const char *c = text_at(d, "platform_version"); *c; c++)
+  for (const char *c = hsc_json_text_or_empty(d, "platform_version"); *c; c++)
     hsc_bytes_append_char(&line, *c == '\n' ? ' ' : *c);
-  hsc_bytes_printf(&line, ", program %s. Switched off one by one: ", text_at(d, "program"));
+  hsc_bytes_printf(&line,
+                   ", program %s. Switched off one by one: ", hsc_json_text_or_empty(d, "program"));
   json_object_foreach (hsc_json_path(d, "totals", "outcomes", NULL), outcome, count)
     hsc_bytes_printf(&line, "%lld %s, ", (long long)json_integer_value(count), outcome);
   hsc_bytes_printf(&line, "in %.0f s.",
                    hsc_json_number(hsc_json_path(d, "totals", "wall_seconds", NULL)));
-  if (!strcmp(text_at(d, "status"), "interrupted"))
+  if (!strcmp(hsc_json_text_or_empty(d, "status"), "interrupted"))
     hsc_bytes_append_text(&line, " The sweep was interrupted; what is here was measured.");
   if (timed) {
     json_t *t = json_object_get(d, "timing");
@@ -157,15 +159,17 @@ static hsc_status *ablation_part(report *r, const json_t *d) {
                      hsc_json_number(json_object_get(t, "processes")),
                      hsc_json_number(json_object_get(t, "blocks")),
                      hsc_json_number(json_object_get(t, "iterations")),
-                     hsc_json_number(json_object_get(t, "programs")), text_at(t, "ended_by"),
-                     text_at(json_object_get(d, "environment"), "grade"));
+                     hsc_json_number(json_object_get(t, "programs")),
+                     hsc_json_text_or_empty(t, "ended_by"),
+                     hsc_json_text_or_empty(json_object_get(d, "environment"), "grade"));
   }
   hsc_bytes_printf(&r->md, "%s\n\n", hsc_bytes_text(&line));
   hsc_bytes_deinit(&line);
   for (size_t k = 0; k < HSC_COUNT_OF(keys); k++) {
     hsc_bytes svg = {0};
-    hsc_status *status =
-        hsc_svg_ablation(d, keys[k], &svg) ? picture(r, keys[k], text_at(d, "device"), &svg) : NULL;
+    hsc_status *status = hsc_svg_ablation(d, keys[k], &svg)
+                             ? picture(r, keys[k], hsc_json_text_or_empty(d, "device"), &svg)
+                             : NULL;
     hsc_bytes_deinit(&svg);
     HSC_TRY(status);
   }
@@ -193,8 +197,9 @@ static hsc_status *ablation_part(report *r, const json_t *d) {
       number_text(hsc_json_number(hsc_json_path(row, "interaction", "total_time_ratio", NULL)),
                   false, beyond);
       time_text(json_object_get(row, "total_time"), total);
-      row_of(r, (const char *const[]){text_at(row, "pass"), text_at(row, "outcome"), counts[0],
-                                      counts[1], counts[2], total, beyond, NULL});
+      row_of(r, (const char *const[]){hsc_json_text_or_empty(row, "pass"),
+                                      hsc_json_text_or_empty(row, "outcome"), counts[0], counts[1],
+                                      counts[2], total, beyond, NULL});
     }
     end_table(r);
   }
@@ -206,15 +211,15 @@ static hsc_status *ablation_part(report *r, const json_t *d) {
 static hsc_status *list_part(report *r, const json_t *d) {
   hsc_bytes svg = {0};
   char title[300];
-  snprintf(title, sizeof title, "Passes that ran: %s", text_at(d, "device"));
+  snprintf(title, sizeof title, "Passes that ran: %s", hsc_json_text_or_empty(d, "device"));
   heading(r, 2, title);
   hsc_svg_call_order(d, &svg);
-  hsc_status *status = picture(r, "call_order", text_at(d, "device"), &svg);
+  hsc_status *status = picture(r, "call_order", hsc_json_text_or_empty(d, "device"), &svg);
   hsc_bytes_reset(&svg);
   if (!status)
     hsc_svg_call_counts(d, &svg);
   if (!status)
-    status = picture(r, "calls", text_at(d, "device"), &svg);
+    status = picture(r, "calls", hsc_json_text_or_empty(d, "device"), &svg);
   hsc_bytes_deinit(&svg);
   return status;
 }
@@ -278,8 +283,10 @@ hsc_status *hsc_passes_compared(json_t *const *documents,
     char name[160];
     size_t before = 0;
     for (size_t k = 0; k < i; k++)
-      before += !strcmp(text_at(some[k], "device"), text_at(some[i], "device"));
-    snprintf(name, sizeof name, before ? "%s (%zu)" : "%s", text_at(some[i], "device"), before + 1);
+      before += !strcmp(hsc_json_text_or_empty(some[k], "device"),
+                        hsc_json_text_or_empty(some[i], "device"));
+    snprintf(name, sizeof name, before ? "%s (%zu)" : "%s",
+             hsc_json_text_or_empty(some[i], "device"), before + 1);
     hsc_table_column(*out_table, name, "");
   }
   for (size_t k = 0; k < row_count && found; k++)
@@ -305,7 +312,7 @@ hsc_status *hsc_passes_report(json_t *const *documents, size_t count, const char
   report r = {.directory = directory};
   hsc_bytes path = {0};
   hsc_status *status = NULL;
-  const char *program = count ? text_at(documents[0], "program") : "";
+  const char *program = count ? hsc_json_text_or_empty(documents[0], "program") : "";
   for (size_t i = 0; i < count; i++)
     if (!is_list(documents[i]) && !is_ablation(documents[i]))
       return hsc_status_hint(

@@ -79,7 +79,7 @@ static bool next_is(text_reader *r, char c) {
 
 static int64_t view_int(hsc_view v) {
   char text[32];
-  snprintf(text, sizeof text, "%.*s", (int)(v.size < 31 ? v.size : 31), v.data);
+  snprintf(text, sizeof text, "%.*s", hsc_view_shown(v, 31), v.data);
   return strtoll(text, NULL, 10);
 }
 

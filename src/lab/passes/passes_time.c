@@ -259,13 +259,8 @@ static bool stopped(const timing *m) {
 }
 
 static hsc_status *keep_first(timing *m, const hsc_pass_list *list) {
-  if (m->first_count == m->first_capacity) {
-    m->first_capacity = 2 * m->first_capacity + 16;
-    double *firsts = hsc_realloc(m->firsts, m->first_capacity * sizeof(double));
-    if (!firsts)
-      return hsc_status_out_of_memory();
-    m->firsts = firsts;
-  }
+  if (!HSC_GROW(m->firsts, m->first_count, m->first_capacity))
+    return hsc_status_out_of_memory();
   m->firsts[m->first_count++] = (double)list->compile_ns * 1e-9;
   if (!m->front)
     m->front = json_incref(list->phases);

@@ -59,7 +59,6 @@ typedef struct why_decision {
 const why_decision *hsc__why_decided(const why_kernels *kernels, const why_pair *pair);
 // Numbers all operations and makes the numbers their op_name; the count comes back.
 HSC_MUST_USE hsc_status *hsc__why_mark(hsc_module *module, int32_t *out_count);
-int32_t hsc__why_mark_of(const hsc_instr *instr);  // -1 = none
 HSC_MUST_USE hsc_status *hsc__why_kernels_read(const hsc_module *compiled,
                                                int32_t mark_count,
                                                hsc_arena *arena,

@@ -21,7 +21,8 @@ hsc_status *hsc__why_mark(hsc_module *module, int32_t *out_count) {
   return hsc_arena_status(module->arena);
 }
 
-int32_t hsc__why_mark_of(const hsc_instr *instr) {
+// Its number; -1 = none.
+static int32_t mark_of(const hsc_instr *instr) {
   const char *name = instr->metadata ? instr->metadata->op_name : NULL;
   if (!name || strncmp(name, MARK, sizeof MARK - 1) != 0)
     return -1;
@@ -45,7 +46,7 @@ static hsc_status *put(why_kernels *k, int32_t mark, int kernel) {
 }
 
 static hsc_status *put_body(why_kernels *k, const hsc_instr *instr, int kernel, int depth) {
-  HSC_TRY(put(k, hsc__why_mark_of(instr), kernel));
+  HSC_TRY(put(k, mark_of(instr), kernel));
   for (int c = 0; c < instr->called_count && depth < DEEPEST; c++)
     HSC_FOR_EACH_INSTR_IN (instr->called[c], inner)
       if (inner->op != HSC_OP_PARAMETER)
@@ -110,7 +111,7 @@ hsc_status *hsc__why_kernels_read(const hsc_module *compiled,
 
 static const struct why_places *places(const why_kernels *k, const hsc_instr *instr) {
   static const struct why_places none;
-  int32_t mark = hsc__why_mark_of(instr);
+  int32_t mark = mark_of(instr);
   return mark < 0 || mark >= k->mark_count ? &none : &k->of[mark];
 }
 

@@ -68,10 +68,8 @@ static hsc_status *make_result(patterns_run *run, json_t **out_result) {
   json_object_set_new(result, "tool",
                       json_pack("{s:s, s:s}", "name", "hloscope", "version", HSC_VERSION));
   json_object_set_new(result, "timestamp", timestamp());
-  json_object_set_new(result, "status",
-                      json_string(run->interrupted                           ? "interrupted"
-                                  : failed || json_array_size(run->failures) ? "partial"
-                                                                             : "done"));
+  const char *state = failed || json_array_size(run->failures) ? "partial" : "done";
+  json_object_set_new(result, "status", json_string(run->interrupted ? "interrupted" : state));
   json_object_set_new(result, "experiment", json_integer((json_int_t)run->experiment));
   json_object_set_new(result, "store", json_string(hsc_store_path(run->options->store)));
   json_object_set_new(result, "configuration", hsc__patterns_configuration(run));

@@ -221,10 +221,8 @@ static hsc_status *analyse_config(const patterns_run *run, pattern_config *confi
     HSC_GOTO(hsc_status_out_of_memory());
   size_t n = nf < nc ? nf : nc;
   size_t skip = run->options->exclude_first_trial && n > 1 ? 1 : 0;
-  json_object_set_new(r, "status",
-                      json_string(config->outcome ? config->outcome
-                                  : n             ? "ok"
-                                                  : "not_measured"));
+  const char *measured = n ? "ok" : "not_measured";
+  json_object_set_new(r, "status", json_string(config->outcome ? config->outcome : measured));
   json_object_set_new(r, "message", config->message ? json_string(config->message) : json_null());
   json_object_set_new(r, "graph", json_string(config->graph));
   json_object_set_new(r, "pattern", json_string(config->pattern->key));

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "base/core/ints.h"
 #include "base/core/clock.h"
 #include "base/core/random.h"
 #include "lab/store/environment.h"
@@ -261,9 +262,7 @@ static void plan_trials(const patterns_run *run, pattern_config *config) {
                                             .pilot_upper = PILOT_TRIALS,
                                             .least_upper = trials,
                                             .most_upper = (size_t)run->trials,
-                                            .most_lower = room < 3     ? 3
-                                                          : room > 400 ? 400
-                                                                       : (size_t)room},
+                                            .most_lower = (size_t)hsc_clamp(room, 3, 400)},
                     config->typical_ns / 1e9);
 }
 

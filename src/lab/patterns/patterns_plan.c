@@ -141,8 +141,7 @@ done:
 
 // "some/dir/my model.hlo.gz" -> "my model"
 static const char *program_name(hsc_arena *arena, const char *path) {
-  const char *base = strrchr(path, '/');
-  base = base ? base + 1 : path;
+  const char *base = hsc_path_file(path);
   size_t length = strcspn(base, ".");
   return hsc_arena_strndup(arena, base, length ? length : strlen(base));
 }

@@ -17,11 +17,6 @@ static double at(const json_t *tree, const char *a, const char *b, const char *c
   return hsc_json_number(hsc_json_path(tree, a, b, c, NULL));
 }
 
-static const char *text_of(const json_t *tree, const char *key) {
-  const char *text = json_string_value(json_object_get(tree, key));
-  return text ? text : "";
-}
-
 static void heading(report *r, const char *text) {
   if (!r->style)
     hsc_bytes_printf(r->out, "\n## %s\n\n", text);
@@ -33,11 +28,10 @@ static void heading(report *r, const char *text) {
 static void print_table(report *r, const char *title, hsc_table *table) {
   if (hsc_table_row_count(table) > 0)
     heading(r, title);
-  hsc_status *status =
-      hsc_table_row_count(table) == 0
-          ? NULL
-          : hsc_table_print(table, r->style ? HSC_FORMAT_TEXT : HSC_FORMAT_MARKDOWN, r->style,
-                            r->out);
+  hsc_status *status = NULL;
+  if (hsc_table_row_count(table) > 0)
+    status =
+        hsc_table_print(table, r->style ? HSC_FORMAT_TEXT : HSC_FORMAT_MARKDOWN, r->style, r->out);
   hsc_table_destroy(table);
   if (r->status)
     hsc_status_free(status);
@@ -112,10 +106,10 @@ static void write_machine(report *r) {
   hsc_bytes text = {0};
   hsc_bytes_printf(
       &text, "Device %s (%s, PJRT %s). %s, %lld cores. Machine grade %s: %s.",
-      text_of(device, "device"), text_of(device, "platform"), text_of(device, "pjrt_version"),
-      text_of(environment, "cpu"),
+      hsc_json_text_or_empty(device, "device"), hsc_json_text_or_empty(device, "platform"),
+      hsc_json_text_or_empty(device, "pjrt_version"), hsc_json_text_or_empty(environment, "cpu"),
       (long long)json_integer_value(hsc_json_path(environment, "cores", "allowed", NULL)),
-      text_of(environment, "grade"),
+      hsc_json_text_or_empty(environment, "grade"),
       json_array_size(reasons) ? json_string_value(json_array_get(reasons, 0)) : "");
   paragraph(r, hsc_bytes_text(&text), 0);
   hsc_bytes_deinit(&text);
@@ -263,12 +257,12 @@ static void write_patterns(report *r) {
   const char *key;
   json_t *p;
   json_object_foreach ((json_t *)(uintptr_t)patterns, key, p) {
-    bool ok = !strcmp(text_of(p, "status"), "ok");
+    bool ok = !strcmp(hsc_json_text_or_empty(p, "status"), "ok");
     hsc_table_row(table);
     if (ok)
       hsc_table_text(table, key);
     else
-      hsc_table_printf(table, "%s (%s)", key, text_of(p, "status"));
+      hsc_table_printf(table, "%s (%s)", key, hsc_json_text_or_empty(p, "status"));
     for (size_t i = 0; i < HSC_COUNT_OF(phases); i++)
       if (any_has(patterns, phases[i][1]))
         hsc_table_double(table, at(p, "phases", phases[i][1], "median"));
@@ -297,14 +291,16 @@ static void compared_cell(report *r, hsc_table *table, const char *graph, const 
   json_t *row;
   size_t i;
   json_array_foreach (json_object_get(r->result, "comparisons"), i, row) {
-    if (strcmp(text_of(row, "graph"), graph) != 0 || strcmp(text_of(row, "pattern"), pattern) != 0)
+    if (strcmp(hsc_json_text_or_empty(row, "graph"), graph) != 0 ||
+        strcmp(hsc_json_text_or_empty(row, "pattern"), pattern) != 0)
       continue;
     hsc_table_printf(table, "%.2fx %s", at(row, "ratio", "estimate", NULL),
-                     text_of(row, "verdict"));
+                     hsc_json_text_or_empty(row, "verdict"));
     if (json_is_string(json_object_get(row, "why")))
-      hsc_table_note(table, "%s on %s: %s", pattern, graph, text_of(row, "why"));
+      hsc_table_note(table, "%s on %s: %s", pattern, graph, hsc_json_text_or_empty(row, "why"));
     if (json_is_false(json_object_get(row, "same_work")))
-      hsc_table_note(table, "%s on %s %s", pattern, graph, text_of(row, "work_note"));
+      hsc_table_note(table, "%s on %s %s", pattern, graph,
+                     hsc_json_text_or_empty(row, "work_note"));
     return;
   }
   hsc_table_missing(table);
@@ -370,7 +366,7 @@ static void write_derived(report *r) {
     if (why_compile || !json_is_string(json_object_get(row, "why_they_differ")))
       continue;
     why_key = key;
-    why_compile = text_of(row, "why_they_differ");
+    why_compile = hsc_json_text_or_empty(row, "why_they_differ");
     why_init = json_string_value(json_object_get(theory, "why_they_differ"));
   }
   hsc_table_note(table,
@@ -409,7 +405,8 @@ static void write_model(report *r) {
     hsc_table_row(table);
     hsc_table_text(table, key);
     if (json_is_string(json_object_get(model, "refused")))
-      hsc_table_note(table, "%s: the model is refused: %s", key, text_of(model, "refused"));
+      hsc_table_note(table, "%s: the model is refused: %s", key,
+                     hsc_json_text_or_empty(model, "refused"));
     hsc_table_double(table, at(model, "first_use", "estimate", NULL));
     hsc_table_double(table, at(model, "a_sync", "estimate", NULL));
     hsc_table_double(table, at(model, "a_sync", "low", NULL));
@@ -458,7 +455,7 @@ static void write_second_compile(report *r) {
           json_object_get(entry, c ? "input_transferred_before" : "input_made_on_the_device");
       hsc_bytes compiles = {0};
       hsc_table_row(table);
-      hsc_table_text(table, text_of(entry, "configuration"));
+      hsc_table_text(table, hsc_json_text_or_empty(entry, "configuration"));
       hsc_table_text(table, c ? "transferred before" : "made on the device");
       json_array_foreach (runs, k, row) {
         hsc_table_double(table, at(row, "seconds", NULL, NULL));
@@ -476,7 +473,8 @@ static void write_second_compile(report *r) {
 
 static bool is_expected_first(const json_t *row) {
   return json_integer_value(json_object_get(row, "trial")) == 1 &&
-         (!strcmp(text_of(row, "run"), "warmup") || !strcmp(text_of(row, "run"), "first_run"));
+         (!strcmp(hsc_json_text_or_empty(row, "run"), "warmup") ||
+          !strcmp(hsc_json_text_or_empty(row, "run"), "first_run"));
 }
 
 static void write_slow(report *r) {
@@ -519,11 +517,11 @@ static void write_slow(report *r) {
       first_shown += expected;
       hsc_table_row(table);
       hsc_table_text(table, key);
-      hsc_table_text(table, text_of(row, "run"));
+      hsc_table_text(table, hsc_json_text_or_empty(row, "run"));
       hsc_table_int(table, json_integer_value(json_object_get(row, "trial")));
       hsc_table_double(table, at(row, "seconds", NULL, NULL));
       hsc_table_double(table, at(row, "excess", NULL, NULL));
-      hsc_table_text(table, text_of(row, "cause"));
+      hsc_table_text(table, hsc_json_text_or_empty(row, "cause"));
     }
   }
   if (firsts > first_shown)
@@ -551,10 +549,10 @@ static void write_questions(report *r) {
   size_t i;
   json_array_foreach (questions, i, q) {
     if (!r->style)
-      hsc_bytes_printf(r->out, "**%s** ", text_of(q, "question"));
+      hsc_bytes_printf(r->out, "**%s** ", hsc_json_text_or_empty(q, "question"));
     else
-      hsc_bytes_printf(r->out, "%s%s\n", i ? "\n" : "", text_of(q, "question"));
-    paragraph(r, text_of(q, "answer"), r->style ? 2 : 0);
+      hsc_bytes_printf(r->out, "%s%s\n", i ? "\n" : "", hsc_json_text_or_empty(q, "question"));
+    paragraph(r, hsc_json_text_or_empty(q, "answer"), r->style ? 2 : 0);
   }
 }
 
@@ -572,15 +570,16 @@ static void write_failures(report *r) {
     hsc_table_column(table, "message", "");
     json_array_foreach (failures, i, row) {
       hsc_table_row(table);
-      hsc_table_text(table, text_of(row, "task"));
-      hsc_table_text(table, text_of(row, "outcome"));
-      hsc_table_text(table, text_of(row, "message"));
+      hsc_table_text(table, hsc_json_text_or_empty(row, "task"));
+      hsc_table_text(table, hsc_json_text_or_empty(row, "outcome"));
+      hsc_table_text(table, hsc_json_text_or_empty(row, "message"));
     }
     const char *last_hint = "";
     json_array_foreach (failures, i, row) {
-      if (*text_of(row, "hint") && strcmp(text_of(row, "hint"), last_hint) != 0)
-        hsc_table_note(table, "%s", text_of(row, "hint"));
-      last_hint = text_of(row, "hint");
+      if (*hsc_json_text_or_empty(row, "hint") &&
+          strcmp(hsc_json_text_or_empty(row, "hint"), last_hint) != 0)
+        hsc_table_note(table, "%s", hsc_json_text_or_empty(row, "hint"));
+      last_hint = hsc_json_text_or_empty(row, "hint");
     }
     if (json_array_size(deaths))
       hsc_table_note(table, "%zu worker%s died and %s replaced; everything else was measured",
@@ -594,7 +593,7 @@ static hsc_status *write_all(const json_t *result, const hsc_text_style *style, 
   report r = {.result = result, .style = style, .out = out};
   if (!style)
     hsc_bytes_append_text(out, "# Where the time goes\n\n");
-  if (strcmp(text_of(result, "status"), "interrupted") == 0)
+  if (strcmp(hsc_json_text_or_empty(result, "status"), "interrupted") == 0)
     paragraph(&r,
               "Not finished: what follows is what was measured until the interrupt or the end of "
               "the time budget.",

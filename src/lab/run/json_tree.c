@@ -60,6 +60,15 @@ json_t *hsc_json_path(const json_t *tree, const char *key, ...) {
   return (json_t *)(uintptr_t)tree;
 }
 
+const char *hsc_json_text(const json_t *object, const char *key) {
+  return json_string_value(json_object_get(object, key));
+}
+
+const char *hsc_json_text_or_empty(const json_t *object, const char *key) {
+  const char *text = hsc_json_text(object, key);
+  return text ? text : "";
+}
+
 double hsc_json_number(const json_t *value) {
   return json_is_number(value) ? json_number_value(value) : NAN;
 }

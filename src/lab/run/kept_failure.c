@@ -1,4 +1,5 @@
 // kept_failure.c - failure.json and the files beside it.
+#include "base/text/text.h"
 #include "lab/run/kept_failure.h"
 
 #include <stdlib.h>
@@ -10,26 +11,23 @@
 
 static const char FILE_NAME[] = "failure.json";
 
-static const char *text_at(const json_t *object, const char *key) {
-  return json_string_value(json_object_get(object, key));
-}
-
 // ---- what went wrong ----------------------------------------------------------------------------
 
 const char *hsc_failure_find(const json_t *result, const char **out_words) {
   json_t *row;
   size_t i;
   json_array_foreach (json_object_get(result, "devices"), i, row)
-    if (strcmp(text_at(row, "status"), "ok") != 0) {
-      *out_words = text_at(row, "message") ? text_at(row, "message") : text_at(row, "status");
-      return text_at(row, "device");
+    if (strcmp(hsc_json_text(row, "status"), "ok") != 0) {
+      *out_words = hsc_json_text(row, "message") ? hsc_json_text(row, "message")
+                                                 : hsc_json_text(row, "status");
+      return hsc_json_text(row, "device");
     }
   json_array_foreach (json_object_get(result, "compare"), i, row) {
-    const char *device = text_at(row, "device");
-    if (strcmp(text_at(row, "verdict"), "different") != 0)
+    const char *device = hsc_json_text(row, "device");
+    if (strcmp(hsc_json_text(row, "verdict"), "different") != 0)
       continue;
     *out_words = "its numbers are others";
-    return strcmp(device, "reference") != 0 ? device : text_at(row, "against");
+    return strcmp(device, "reference") != 0 ? device : hsc_json_text(row, "against");
   }
   return NULL;
 }
@@ -57,9 +55,8 @@ static hsc_status *keep_program(const char *directory,
   hsc_module *module = NULL;
   hsc_bytes text = {0};
   hsc_bytes path = {0};
-  const char *slash = strrchr(run->program, '/');
   if (!run->transform_count) {
-    hsc_bytes_printf(out_name, "program-%s", slash ? slash + 1 : run->program);
+    hsc_bytes_printf(out_name, "program-%s", hsc_path_file(run->program));
     HSC_TRY(hsc_bytes_status(out_name));
     return copy_file(run->program, directory, hsc_bytes_text(out_name));
   }
@@ -166,13 +163,13 @@ static hsc_status *take_document(const char *directory,
   json_t *options = json_object_get(document, "options");
   json_t *name;
   size_t i;
-  if (!is_name(json_object_get(document, "program")) || !text_at(document, "device"))
+  if (!is_name(json_object_get(document, "program")) || !hsc_json_text(document, "device"))
     return HSC_ERR(INVALID_ARGUMENT, "%s/%s: it names no device, or no program of its folder",
                    directory, FILE_NAME);
   out->program = in_folder(arena, directory, json_object_get(document, "program"));
-  out->device = hsc_arena_strdup(arena, text_at(document, "device"));
-  out->words =
-      hsc_arena_strdup(arena, text_at(document, "words") ? text_at(document, "words") : "");
+  out->device = hsc_arena_strdup(arena, hsc_json_text(document, "device"));
+  out->words = hsc_arena_strdup(
+      arena, hsc_json_text(document, "words") ? hsc_json_text(document, "words") : "");
   out->seed = (uint64_t)json_integer_value(json_object_get(document, "seed"));
   if (json_object_size(options))
     out->overrides = json_incref(options);

@@ -155,11 +155,12 @@ hsc_status *hsc_compare_outputs(
       bool equal = d.max_ulp == 0 && d.nan_mismatches == 0 && d.max_abs == 0;
       bool close = d.nan_mismatches == 0 && d.max_abs <= tolerance * scale;
       // a distance in steps that is only known across zero is none
-      json_t *ulp =
-          d.max_ulp_one_side == 0 && d.across_zero > 0
-              ? json_null()
-              : json_integer(d.max_ulp_one_side > INT64_MAX ? INT64_MAX
-                                                            : (json_int_t)d.max_ulp_one_side);
+      json_t *ulp = json_null();
+      if (d.max_ulp_one_side > INT64_MAX)
+        ulp = json_integer(INT64_MAX);
+      else if (d.max_ulp_one_side > 0 || d.across_zero == 0)
+        ulp = json_integer((json_int_t)d.max_ulp_one_side);
+      const char *verdict = close ? "close" : "different";
       json_array_append_new(
           out_rows, json_pack("{s:s, s:s, s:I, s:O, s:o, s:o, s:o, s:I, s:I, s:f, s:f, s:s}",
                               "device", right_name, "against", left_name, "output", (json_int_t)i,
@@ -167,10 +168,7 @@ hsc_status *hsc_compare_outputs(
                               hsc_json_real(d.max_abs), "max_rel", hsc_json_real(d.max_rel),
                               "max_ulp", ulp, "across_zero", (json_int_t)d.across_zero,
                               "nan_mismatches", (json_int_t)d.nan_mismatches, "largest_value",
-                              scale, "tolerance", tolerance, "verdict",
-                              equal   ? "equal"
-                              : close ? "close"
-                                      : "different"));
+                              scale, "tolerance", tolerance, "verdict", equal ? "equal" : verdict));
     }
     const char *bound = json_string_value(json_object_get(json_array_get(a, i), "bound"));
     if (!status && bound)

@@ -210,7 +210,8 @@ hsc_status *hsc_profile_diff(hsc_profile *before,
       put_name(table, y);
     else
       hsc_table_missing(table);
-    hsc_table_text(table, rows[i].how ? rows[i].how : x ? "only in A" : "only in B");
+    const char *alone = x ? "only in A" : "only in B";
+    hsc_table_text(table, rows[i].how ? rows[i].how : alone);
     if (framework.size)
       hsc_table_printf(table, "%.*s", (int)framework.size, framework.data);
     else

@@ -141,8 +141,11 @@ static json_t *by_op(json_t *text, json_t *other, const char *key, const char *g
     json_t *b = json_object_get(other, op);
     json_t *row = one_row(op, a, b, key);
     int why = ran ? why_ran(a, b) : why_compiled(a, b);
-    json_t *said = why == COUNT_GUESSED ? json_sprintf(CAUSES[why], guess ? guess : "?")
-                                        : json_string(CAUSES[why]);
+    json_t *said;
+    if (why == COUNT_GUESSED)
+      said = json_sprintf(CAUSES[why], guess ? guess : "?");
+    else
+      said = json_string(CAUSES[why]);
     *io += why != COUNT_SAME;
     json_object_set_new(row, "why", why == COUNT_SAME ? json_null() : json_incref(said));
     json_decref(said);

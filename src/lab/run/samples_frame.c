@@ -33,21 +33,8 @@ void hsc__frame_deinit(hsc__frame *frame) {
 
 // Room for row `row` of a column.
 static bool grow(hsc__frame_column *c, size_t row) {
-  if (row < c->room)
-    return true;
-  size_t room = c->room ? 2 * c->room : 256;
-  while (room <= row)
-    room *= 2;
-  void *items = c->is_text ? hsc_realloc(c->codes, room * sizeof *c->codes)
-                           : hsc_realloc(c->numbers, room * sizeof *c->numbers);
-  if (!items)
-    return false;
-  if (c->is_text)
-    c->codes = items;
-  else
-    c->numbers = items;
-  c->room = room;
-  return true;
+  return c->is_text ? HSC_RESERVE(c->codes, row, 1, c->room)
+                    : HSC_RESERVE(c->numbers, row, 1, c->room);
 }
 
 hsc_status *hsc__frame_number(hsc__frame *frame, size_t column, double value) {
@@ -80,7 +67,7 @@ hsc_status *hsc__frame_text(hsc__frame *frame, size_t column, hsc_view text) {
   }
   if (!c->is_text)
     return HSC_ERR(INVALID_ARGUMENT, "'%.*s' is not a number (column '%s')",
-                   (int)(text.size < 60 ? text.size : 60), text.data, c->name);
+                   hsc_view_shown(text, 60), text.data, c->name);
   if (!grow(c, frame->row_count))
     return hsc_status_out_of_memory();
   if (!c->names)
@@ -180,92 +167,113 @@ static hsc_status *one_series(hsc_samples *set,
   return status;
 }
 
-hsc_status *hsc__frame_series(hsc_samples *set,
-                              hsc__frame *frame,
+// Which columns are what; SIZE_MAX = none.
+typedef struct roles {
+  size_t by;      // a series for each of its texts
+  size_t blocks;  // which block a sample is of
+  size_t named;   // the one that was asked for
+  size_t only;    // the samples, where one column holds numbers
+  size_t numbers, texts;
+} roles;
+
+static hsc_status *find_roles(hsc__frame *frame,
                               const char *path,
-                              const hsc_samples_options *options) {
-  size_t by = SIZE_MAX;
-  size_t blocks = SIZE_MAX;
-  size_t numbers = 0;
-  size_t texts = 0;
-  size_t only = SIZE_MAX;
+                              const hsc_samples_options *options,
+                              roles *out) {
   size_t only_text = SIZE_MAX;
-  size_t named = SIZE_MAX;
-  if (frame->row_count == 0)
-    return NULL;
-  for (size_t c = 0; c < frame->column_count; c++)
-    frame->columns[c].is_decided = frame->columns[c].is_decided || frame->columns[c].numbers;
+  *out = (roles){.by = SIZE_MAX, .blocks = SIZE_MAX, .named = SIZE_MAX, .only = SIZE_MAX};
   if (options->by)
-    HSC_TRY(find_column(frame, path, options->by, &by));
+    HSC_TRY(find_column(frame, path, options->by, &out->by));
   if (options->blocks)
-    HSC_TRY(find_column(frame, path, options->blocks, &blocks));
+    HSC_TRY(find_column(frame, path, options->blocks, &out->blocks));
   if (options->column)
-    HSC_TRY(find_column(frame, path, options->column, &named));
-  if (named != SIZE_MAX && frame->columns[named].is_text)
+    HSC_TRY(find_column(frame, path, options->column, &out->named));
+  if (out->named != SIZE_MAX && frame->columns[out->named].is_text)
     return hsc_status_at(
         HSC_ERR(INVALID_ARGUMENT, "column '%s' holds texts, not numbers", options->column), path, 1,
         0, NULL);
   for (size_t c = 0; c < frame->column_count; c++) {
-    if (c == by || c == blocks || !frame->columns[c].is_decided)
+    if (c == out->by || c == out->blocks || !frame->columns[c].is_decided)
       continue;
     if (frame->columns[c].is_text) {
-      texts++;
+      out->texts++;
       only_text = c;
     } else {
-      numbers++;
-      only = c;
+      out->numbers++;
+      out->only = c;
     }
   }
-  if (named != SIZE_MAX) {
-    numbers = 1;
-    only = named;
+  if (out->named != SIZE_MAX) {
+    out->numbers = 1;
+    out->only = out->named;
   }
-  if (by == SIZE_MAX && texts == 1 && numbers == 1)
-    by = only_text;
-  if (by != SIZE_MAX && numbers != 1)
+  if (out->by == SIZE_MAX && out->texts == 1 && out->numbers == 1)
+    out->by = only_text;
+  if (out->by != SIZE_MAX && out->numbers != 1)
     return hsc_status_hint(
         hsc_status_at(HSC_ERR(INVALID_ARGUMENT,
-                              "%zu columns hold numbers; which one are the samples?", numbers),
+                              "%zu columns hold numbers; which one are the samples?", out->numbers),
                       path, 1, 0, NULL),
         "--column NAME chooses it");
-  if (by != SIZE_MAX && !frame->columns[by].is_text) {  // numbers as names
-    hsc__frame_column *c = &frame->columns[by];
-    double *values = c->numbers;
-    c->numbers = NULL;
-    c->room = 0;
-    c->is_text = true;
-    size_t rows = frame->row_count;
-    hsc_status *status = NULL;
-    for (frame->row_count = 0; frame->row_count < rows && !status; frame->row_count++)
-      status = hsc__frame_number(frame, by, values[frame->row_count]);
-    frame->row_count = rows;
-    hsc_free(values);
-    HSC_TRY(status);
-  }
-  const hsc__frame_column *block_column = blocks == SIZE_MAX ? NULL : &frame->columns[blocks];
-  if (by != SIZE_MAX) {
-    const hsc__frame_column *group = &frame->columns[by];
-    size_t groups = hsc_map_count(group->names);
-    if (groups > 10000)
-      return hsc_status_at(HSC_ERR(INVALID_ARGUMENT,
-                                   "column '%s' has %zu different texts; a series each is too many",
-                                   group->name, groups),
-                           path, 1, 0, NULL);
-    for (size_t g = 0; g < groups; g++)
-      HSC_TRY(one_series(set, frame, path, only, group, g, block_column, text_of_code(group, g),
-                         options));
+  return NULL;
+}
+
+// A column of numbers as one of texts: numbers that name groups.
+static hsc_status *make_texts(hsc__frame *frame, size_t column) {
+  hsc__frame_column *c = &frame->columns[column];
+  double *values = c->numbers;
+  size_t rows = frame->row_count;
+  hsc_status *status = NULL;
+  c->numbers = NULL;
+  c->room = 0;
+  c->is_text = true;
+  for (frame->row_count = 0; frame->row_count < rows && !status; frame->row_count++)
+    status = hsc__frame_number(frame, column, values[frame->row_count]);
+  frame->row_count = rows;
+  hsc_free(values);
+  return status;
+}
+
+static hsc_status *series_by_group(hsc_samples *set,
+                                   hsc__frame *frame,
+                                   const char *path,
+                                   const roles *r,
+                                   const hsc__frame_column *block_column,
+                                   const hsc_samples_options *options) {
+  if (!frame->columns[r->by].is_text)
+    HSC_TRY(make_texts(frame, r->by));
+  const hsc__frame_column *group = &frame->columns[r->by];
+  size_t groups = hsc_map_count(group->names);
+  if (groups > 10000)
+    return hsc_status_at(
+        HSC_ERR(INVALID_ARGUMENT, "column '%s' has %zu different texts; a series each is too many",
+                group->name, groups),
+        path, 1, 0, NULL);
+  for (size_t g = 0; g < groups; g++)
+    HSC_TRY(one_series(set, frame, path, r->only, group, g, block_column, text_of_code(group, g),
+                       options));
+  return NULL;
+}
+
+hsc_status *hsc__frame_series(hsc_samples *set,
+                              hsc__frame *frame,
+                              const char *path,
+                              const hsc_samples_options *options) {
+  roles r;
+  if (frame->row_count == 0)
     return NULL;
-  }
-  const char *slash = strrchr(path, '/');
+  for (size_t c = 0; c < frame->column_count; c++)
+    frame->columns[c].is_decided = frame->columns[c].is_decided || frame->columns[c].numbers;
+  HSC_TRY(find_roles(frame, path, options, &r));
+  const hsc__frame_column *block_column = r.blocks == SIZE_MAX ? NULL : &frame->columns[r.blocks];
+  if (r.by != SIZE_MAX)
+    return series_by_group(set, frame, path, &r, block_column, options);
   for (size_t c = 0; c < frame->column_count; c++) {
     const hsc__frame_column *of = &frame->columns[c];
-    if (c == blocks || of->is_text || !of->is_decided || (named != SIZE_MAX && c != named))
+    if (c == r.blocks || of->is_text || !of->is_decided || (r.named != SIZE_MAX && c != r.named))
       continue;
     HSC_TRY(one_series(set, frame, path, c, NULL, 0, block_column,
-                       *of->name ? of->name
-                       : slash   ? slash + 1
-                                 : path,
-                       options));
+                       *of->name ? of->name : hsc_path_file(path), options));
   }
   return NULL;
 }
@@ -402,10 +410,12 @@ static hsc_status *read_bare(text_reader *r, hsc__frame *frame) {
       skip_blanks(r);
       const char *from = r->at;
       hsc_view field = next_field(r);
-      hsc_status *status = is_number(field)
-                               ? put_field(frame, 0, field)
-                               : HSC_ERR(INVALID_ARGUMENT, "'%.*s' is not a number",
-                                         (int)(field.size < 60 ? field.size : 60), field.data);
+      hsc_status *status;
+      if (is_number(field))
+        status = put_field(frame, 0, field);
+      else
+        status = HSC_ERR(INVALID_ARGUMENT, "'%.*s' is not a number", hsc_view_shown(field, 60),
+                         field.data);
       if (status)
         return hsc_status_at(status, r->path, r->line, (int)(from - line) + 1, NULL);
       frame->row_count++;
@@ -448,8 +458,8 @@ hsc_status *hsc__samples_text(hsc_samples *set,
     r.line += *at == '\n';
   for (size_t c = 0; heading && c < columns && !status; c++) {
     hsc_view field = next_field(&r);
-    frame.columns[c].name = hsc_arena_printf(
-        frame.arena, "%.*s", (int)(field.size < 200 ? field.size : 200), field.data);
+    frame.columns[c].name =
+        hsc_arena_printf(frame.arena, "%.*s", hsc_view_shown(field, 200), field.data);
     (void)more_fields(&r);
   }
   if (heading)

@@ -118,12 +118,6 @@ static hsc_status *add_list(
   return status;
 }
 
-// "run.json" of "/tmp/run.json".
-static const char *base_name(const char *path) {
-  const char *slash = strrchr(path, '/');
-  return slash ? slash + 1 : path;
-}
-
 // What a member of a list is called: its own word for itself, else its number.
 static const char *label_of(walk *w, const json_t *item, size_t i) {
   static const char *const keys[] = {"name", "device", "pass", "pattern", "id", "label"};
@@ -294,7 +288,7 @@ static hsc_status *read_document(walk *w, const json_t *document) {
     w->set->grade[0] = grade[0];
   hsc_sample_series *series;
   if (json_is_array(document) && (is_series(document) || is_blocks(document)))
-    return add_list(w, base_name(w->path), "", document, &series);
+    return add_list(w, hsc_path_file(w->path), "", document, &series);
   if (json_is_array(json_object_get(document, "columns")) &&
       json_is_array(json_object_get(document, "rows")))
     return json_array_size(json_object_get(document, "rows"))

@@ -425,12 +425,12 @@ static hsc_status *compare_all(const hsc_samples *set,
     for (size_t i = 0; i < n && count < HSC_COUNT_OF(names); i++)
       names[count++] = hsc_samples_at(set, i)->name;
     near = hsc_did_you_mean(o->baseline, names, count);
-    return near ? HSC_ERR(INVALID_ARGUMENT,
-                          "there is no series '%s' to compare with; did you mean '%s'?",
-                          o->baseline, near)
-                : HSC_ERR(INVALID_ARGUMENT,
-                          "there is no series '%s' to compare with; the first is '%s'", o->baseline,
-                          n ? names[0] : "");
+    if (near)
+      return HSC_ERR(INVALID_ARGUMENT,
+                     "there is no series '%s' to compare with; did you mean '%s'?", o->baseline,
+                     near);
+    return HSC_ERR(INVALID_ARGUMENT, "there is no series '%s' to compare with; the first is '%s'",
+                   o->baseline, n ? names[0] : "");
   }
   double *p = hsc_alloc((n + 1) * sizeof(double));
   if (!p)

@@ -53,9 +53,9 @@ static void add_fit(const hsc_shards_input *in, json_t *out) {
     lacks = needs - (double)capacity;
   json_object_set_new(out, "capacity_bytes", capacity > 0 ? json_integer(capacity) : json_null());
   json_object_set_new(out, "fits", isfinite(lacks) ? json_boolean(lacks <= 0) : json_null());
-  json_object_set_new(
-      out, "lacks_bytes",
-      isfinite(lacks) ? json_integer(lacks > 0 ? (json_int_t)ceil(lacks) : 0) : json_null());
+  json_int_t lacks_bytes = lacks > 0 ? (json_int_t)ceil(lacks) : 0;
+  json_object_set_new(out, "lacks_bytes",
+                      isfinite(lacks) ? json_integer(lacks_bytes) : json_null());
 }
 
 static hsc_status *add_buffers(const hsc_module *module, hsc_arena *arena, json_t *out) {

@@ -265,11 +265,8 @@ done:
 
 hsc_status *hsc_store_end(
     hsc_store *store, int64_t experiment, hsc_status *status, bool interrupted, json_t *result) {
-  hsc_status *finish = hsc_store_finish(store, experiment,
-                                        status        ? "failed"
-                                        : interrupted ? "interrupted"
-                                                      : "done",
-                                        result);
+  const char *state = interrupted ? "interrupted" : "done";
+  hsc_status *finish = hsc_store_finish(store, experiment, status ? "failed" : state, result);
   if (!status)
     return finish;
   hsc_status_free(finish);

@@ -36,8 +36,6 @@ typedef struct hsc_sweep_kind {
   const char *command;  // words, {program}, {device} and {baseline} replaced; NULL: a worker's job
   const char *about;
 } hsc_sweep_kind;
-size_t hsc_sweep_kind_count(void);
-const hsc_sweep_kind *hsc_sweep_kind_at(size_t index);
 
 typedef struct hsc_sweep_plan_options {
   const char *kind;  // a name of sweep_kinds.def

@@ -24,14 +24,6 @@ static const hsc_sweep_kind kinds[] = {
 #undef KIND
 };
 
-size_t hsc_sweep_kind_count(void) {
-  return HSC_COUNT_OF(kinds);
-}
-
-const hsc_sweep_kind *hsc_sweep_kind_at(size_t index) {
-  return &kinds[index];
-}
-
 static hsc_status *find_kind(const char *name, const hsc_sweep_kind **out) {
   const char *names[HSC_COUNT_OF(kinds)];
   for (size_t i = 0; i < HSC_COUNT_OF(kinds); i++) {
@@ -61,8 +53,7 @@ typedef struct planning {
 
 // "model.hlo.gz" -> ".hlo.gz": readers go by it, hashes do not tell it.
 static const char *extension_of(const char *path) {
-  const char *base = strrchr(path, '/');
-  const char *dot = strchr(base ? base + 1 : path, '.');
+  const char *dot = strchr(hsc_path_file(path), '.');
   return dot ? dot : "";
 }
 

@@ -76,10 +76,13 @@ static bool exponent_steps(const hsc__try *a, const hsc__try *b) {
          apart(a->exponent.low, a->exponent.high, b->exponent.low, b->exponent.high);
 }
 
-bool hsc__differ(const hsc__versions *v,
-                 const hsc__try *a,
-                 const hsc__try *b,
-                 const char **out_by) {
+// Whether there is a change from `a` to `b`: good and bad, or both are of one kind and their values
+// surely lie a factor (exponents a step) apart. `out_by` says in which: "verdict", "time",
+// "exponent", "time and exponent"; may be NULL.
+static bool differ(const hsc__versions *v,
+                   const hsc__try *a,
+                   const hsc__try *b,
+                   const char **out_by) {
   const char *by = a->word != b->word ? "verdict" : NULL;
   if (hsc__is_measured(v)) {
     bool value = value_steps(v, a, b);
@@ -105,7 +108,7 @@ static bool has_change(const hsc__versions *v) {
   for (size_t i = 0; i < v->count; i++) {
     if (!can_be_compared(&v->tries[i]))
       continue;
-    if (last && hsc__differ(v, last, &v->tries[i], NULL))
+    if (last && differ(v, last, &v->tries[i], NULL))
       return true;
     last = &v->tries[i];
   }
@@ -139,7 +142,7 @@ size_t hsc__next_release(const hsc__versions *v) {
       continue;
     size_t untried = left < v->count ? untried_between(v, left, i) : 0;
     if (untried) {
-      bool differs = hsc__differ(v, &v->tries[left], &v->tries[i], NULL);
+      bool differs = differ(v, &v->tries[left], &v->tries[i], NULL);
       bool better = (differs && !best_differs) || (differs == best_differs && untried > best_gap);
       if (better && (differs || every || untried >= HSC__MOST_GAP)) {
         best_gap = untried;
@@ -185,7 +188,7 @@ json_t *hsc__changes_of(const hsc__versions *v,
     const char *by = NULL;
     if (!can_be_compared(t))
       continue;
-    if (last && hsc__differ(v, last, t, &by)) {
+    if (last && differ(v, last, t, &by)) {
       bool worse = is_worse(v, last, t);
       json_array_append_new(changes, change_between(v, last, t, by, worse));
       if (!*out_bad) {
@@ -203,7 +206,7 @@ size_t hsc__unconfirmed(const hsc__versions *v) {
   for (size_t i = 0; i < v->count && hsc__is_measured(v); i++) {
     if (!can_be_compared(&v->tries[i]))
       continue;
-    if (last < v->count && hsc__differ(v, &v->tries[last], &v->tries[i], NULL)) {
+    if (last < v->count && differ(v, &v->tries[last], &v->tries[i], NULL)) {
       if (!v->tries[last].confirmed)
         return last;
       if (!v->tries[i].confirmed)

@@ -265,7 +265,9 @@ static hsc_status *begin(hsc__versions *v) {
     v->of = "jaxlib";
   else
     v->of = o->of ? o->of : hsc_release_package(o->device, v->arena);
-  v->device = o->device ? o->device : v->of ? hsc_release_device(v->of, v->arena) : NULL;
+  v->device = o->device;
+  if (!v->device && v->of)
+    v->device = hsc_release_device(v->of, v->arena);
   if (!v->of || !v->device)
     return hsc_status_hint(
         HSC_ERR(INVALID_ARGUMENT, "%s: no releases of it are known", o->of ? o->of : o->device),

@@ -55,10 +55,6 @@ void hsc__set_limits(hsc__versions *v, const hsc__try *a, const hsc__try *b);
 // Where a measured release lies; UNKNOWN while an interval spans its limit. `whatever` = by the
 // estimates alone.
 hsc__word hsc__word_of(const hsc__versions *v, const hsc__try *t, bool whatever);
-// Whether there is a change from `a` to `b`: good and bad, or both are of one kind and their values
-// surely lie a factor (exponents a step) apart. `out_by` says in which: "verdict", "time",
-// "exponent", "time and exponent"; may be NULL.
-bool hsc__differ(const hsc__versions *v, const hsc__try *a, const hsc__try *b, const char **out_by);
 // The next release to try; count = none is needed. Gaps with a change come first, the widest of
 // them; then, while no change is known (or all are wanted), every gap; else those in which a change
 // could hide that lasted HSC__MOST_GAP releases.

@@ -23,6 +23,9 @@ typedef hsc_instr *(*hsc__rule)(const hsc_algsimp_options *o, hsc_builder *b, hs
 #undef ALSO
 #undef ABSENT
 
+static inline hsc_arena *arena_of(const hsc_builder *b) {
+  return b->module->arena;
+}
 static inline bool hsc__is_float(const hsc_instr *x) {
   return hsc_type_is_float(x->shape.type);
 }
@@ -38,12 +41,6 @@ static inline bool hsc__is_empty(const hsc_instr *x) {
 // Used once, and not the result of its computation: what replaces it leaves nothing behind.
 static inline bool hsc__has_one_use(const hsc_instr *x) {
   return x->user_count == 1 && x->parent->root != x;
-}
-static inline bool hsc__dims_hold(hsc_dims dims, int64_t value) {
-  for (int i = 0; i < dims.count; i++)
-    if (dims.v[i] == value)
-      return true;
-  return false;
 }
 
 // A scalar constant, or a broadcast of one (algsimp_values.c).

@@ -2,10 +2,6 @@
 // places, scales that move.
 #include "passes/algsimp/algsimp.h"
 
-static hsc_arena *arena_of(const hsc_builder *b) {
-  return b->module->arena;
-}
-
 static bool plain_window(const hsc_window_dim *w) {
   return w->stride == 1 && !w->pad_low && !w->pad_high && w->base_dilation == 1 &&
          w->window_dilation == 1 && !w->reversal;

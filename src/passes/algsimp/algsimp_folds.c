@@ -4,10 +4,6 @@
 
 #include "passes/algsimp/algsimp.h"
 
-static hsc_arena *arena_of(const hsc_builder *b) {
-  return b->module->arena;
-}
-
 // ---- reductions ---------------------------------------------------------------------------------
 
 // Of one array, by one binary operation.
@@ -23,11 +19,18 @@ bool hsc__is_idempotent(hsc_op op) {
 static bool holds_count(hsc_type type, double count) {
   if (hsc_type_is_integral(type))
     return hsc_type_bits(type) >= 32 && count < 0x1p31;
-  return count <= (type == HSC_TYPE_F64    ? 0x1p53
-                   : type == HSC_TYPE_F32  ? 0x1p24
-                   : type == HSC_TYPE_F16  ? 0x1p11
-                   : type == HSC_TYPE_BF16 ? 0x1p8
-                                           : 0);
+  switch (type) {
+    case HSC_TYPE_F64:
+      return count <= 0x1p53;
+    case HSC_TYPE_F32:
+      return count <= 0x1p24;
+    case HSC_TYPE_F16:
+      return count <= 0x1p11;
+    case HSC_TYPE_BF16:
+      return count <= 0x1p8;
+    default:
+      return count <= 0;
+  }
 }
 
 // reduce(broadcast(A)): what the broadcast repeated is not folded again. The sum of n equal numbers
@@ -43,7 +46,7 @@ HSC_RULE(reduce_of_broadcast) {
   hsc_dims from = x->attr.dims.dims;
   double count = 1;
   for (int i = 0; i < folded.count; i++)
-    if (!hsc__dims_hold(from, folded.v[i]))
+    if (!hsc_dims_contain(from, folded.v[i]))
       count *= (double)x->shape.dims[folded.v[i]];
   bool sum =
       op == HSC_OP_ADD && (hsc_type_is_float(x->shape.type) || hsc_type_is_integral(x->shape.type));
@@ -55,7 +58,7 @@ HSC_RULE(reduce_of_broadcast) {
   int kept_count = 0;
   int at = 0;
   for (int i = 0; i < x->shape.rank; i++)
-    place[i] = hsc__dims_hold(folded, i) ? -1 : at++;
+    place[i] = hsc_dims_contain(folded, i) ? -1 : at++;
   for (int i = 0; i < from.count; i++) {
     if (place[from.v[i]] < 0)
       own[own_count++] = i;
@@ -100,7 +103,7 @@ HSC_RULE(sum_of_dot_batches) {
     contracting[1][i] = d.rhs_contracting.v[i];
   }
   for (int i = 0; i < d.lhs_batch.count; i++) {
-    if (hsc__dims_hold(folded, i)) {
+    if (hsc_dims_contain(folded, i)) {
       contracting[0][contracted] = d.lhs_batch.v[i];
       contracting[1][contracted++] = d.rhs_batch.v[i];
     } else {
@@ -280,7 +283,8 @@ HSC_RULE(transpose_of_dot) {
   int64_t batches[2][HSC_MAX_RANK];
   for (int i = 0; i < dot->shape.rank; i++) {
     int64_t from = instr->attr.dims.dims.v[i];
-    if (i < batch ? from >= batch : from != (i < batch + right ? i + left : i - right))
+    int64_t swapped = i < batch + right ? i + left : i - right;
+    if (i < batch ? from >= batch : from != swapped)
       return NULL;
     if (i >= batch)
       continue;
@@ -326,8 +330,8 @@ static bool joining_dims(const hsc_instr *x,
       continue;
     do
       update_dim++;
-    while (hsc__dims_hold(g->offset_dims, update_dim));
-    bool batching = hsc__dims_hold(g->start_indices_batching_dims, i);
+    while (hsc_dims_contain(g->offset_dims, update_dim));
+    bool batching = hsc_dims_contain(g->start_indices_batching_dims, i);
     bool differs = x->operands[1]->shape.dims[i] != y->operands[1]->shape.dims[i];
     if (differs && (batching || (found && x->operands[1]->shape.dims[*out_index_dim] !=
                                               y->operands[1]->shape.dims[*out_index_dim])))

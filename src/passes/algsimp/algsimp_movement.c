@@ -2,9 +2,6 @@
 // concatenates, updates.
 #include "passes/algsimp/algsimp.h"
 
-static hsc_arena *arena_of(const hsc_builder *b) {
-  return b->module->arena;
-}
 static bool same_shape(const hsc_instr *a, const hsc_instr *b) {
   return hsc_shape_equal(&a->shape, &b->shape);
 }

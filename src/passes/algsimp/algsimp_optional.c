@@ -2,10 +2,6 @@
 // sink, gathers as selections, transposes of scatters, conditionals on a converted predicate.
 #include "passes/algsimp/algsimp.h"
 
-static hsc_arena *arena_of(const hsc_builder *b) {
-  return b->module->arena;
-}
-
 // ---- broadcasts ---------------------------------------------------------------------------------
 
 // An operation on elements that only computes.
@@ -118,7 +114,7 @@ HSC_RULE(transpose_of_scatter) {
       g->offset_dims.count != rank)
     return NULL;
   if (x->operands[1]->shape.rank != 2 || g->index_vector_dim != 1 ||
-      x->operands[2]->shape.rank != rank + 1 || hsc__dims_hold(g->offset_dims, 0) ||
+      x->operands[2]->shape.rank != rank + 1 || hsc_dims_contain(g->offset_dims, 0) ||
       rank + 1 > HSC_MAX_RANK)
     return NULL;
   for (int way = 0; way < 2; way++)

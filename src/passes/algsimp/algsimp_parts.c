@@ -2,9 +2,6 @@
 // computed indices, strides that reach nothing.
 #include "passes/algsimp/algsimp.h"
 
-static hsc_arena *arena_of(const hsc_builder *b) {
-  return b->module->arena;
-}
 static int64_t stride_of(const hsc_instr *slice, int dim) {
   return slice->attr.slice.stride.count ? slice->attr.slice.stride.v[dim] : 1;
 }

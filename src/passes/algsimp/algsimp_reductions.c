@@ -5,10 +5,6 @@
 
 #include "passes/algsimp/algsimp.h"
 
-static hsc_arena *arena_of(const hsc_builder *b) {
-  return b->module->arena;
-}
-
 // ---- reductions ---------------------------------------------------------------------------------
 
 // Whether it folds one array, in any order.
@@ -39,11 +35,11 @@ static hsc_instr *reduce_of_reshape(hsc_builder *b, hsc_instr *instr, bool of_fo
       if (hsc__unmodified_dim(&source->shape, &x->shape, k) != i)
         continue;
       modified = false;
-      stays[k] = !hsc__dims_hold(folded, i);
+      stays[k] = !hsc_dims_contain(folded, i);
     }
-    if (modified && hsc__dims_hold(folded, i))
+    if (modified && hsc_dims_contain(folded, i))
       outside = false;
-    if (modified && !hsc__dims_hold(folded, i))
+    if (modified && !hsc_dims_contain(folded, i))
       inside = false;
   }
   if (inside != of_folded)
@@ -56,7 +52,7 @@ static hsc_instr *reduce_of_reshape(hsc_builder *b, hsc_instr *instr, bool of_fo
   } else if (outside && (hsc__has_one_use(x) || always)) {
     for (int k = 0; k < source->shape.rank; k++) {
       int to = hsc__unmodified_dim(&source->shape, &x->shape, k);
-      if (to >= 0 && hsc__dims_hold(folded, to))
+      if (to >= 0 && hsc_dims_contain(folded, to))
         dims[count++] = k;
     }
   }
@@ -91,7 +87,7 @@ static bool folds_in_order(const hsc_instr *instr, int64_t out_dims[HSC_MAX_RANK
   hsc_dims from = instr->operands[0]->attr.dims.dims;
   int64_t last = -1;
   for (int i = 0; i < from.count; i++) {
-    if (hsc__dims_hold(folded, i))
+    if (hsc_dims_contain(folded, i))
       continue;
     if (from.v[i] < last)
       return false;
@@ -128,7 +124,7 @@ HSC_RULE(reduce_of_concatenate) {
   hsc_op op;
   hsc_instr *sum = NULL;
   if (!folds_freely(instr, &op) || x->op != HSC_OP_CONCATENATE || x->operand_count > 8 ||
-      !hsc__dims_hold(dims, x->attr.dims.dims.v[0]))
+      !hsc_dims_contain(dims, x->attr.dims.dims.v[0]))
     return NULL;
   if (!hsc__is_idempotent(op) && op != HSC_OP_ADD && op != HSC_OP_MULTIPLY)
     return NULL;
@@ -264,11 +260,11 @@ HSC_RULE(reduce_then_transpose) {
   for (int i = 0; i < folded.count; i++)
     dims[i] = from.v[folded.v[i]];
   for (int i = 0; i < x->shape.rank; i++) {
-    if (hsc__dims_hold(folded, i))
+    if (hsc_dims_contain(folded, i))
       continue;
     permutation[kept] = 0;  // how many of those that stay come before it in A
     for (int k = 0; k < x->shape.rank; k++)
-      permutation[kept] += !hsc__dims_hold(folded, k) && from.v[k] < from.v[i];
+      permutation[kept] += !hsc_dims_contain(folded, k) && from.v[k] < from.v[i];
     kept++;
   }
   hsc_instr *replacement =

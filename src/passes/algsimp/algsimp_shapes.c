@@ -2,10 +2,6 @@
 // reshapes and reverses read, reverses and sorts.
 #include "passes/algsimp/algsimp.h"
 
-static hsc_arena *arena_of(const hsc_builder *b) {
-  return b->module->arena;
-}
-
 // The dimensions of size other than 1; their number.
 static int wide_dims(const hsc_shape *shape, int64_t *out_dims) {
   int count = 0;
@@ -304,7 +300,7 @@ HSC_RULE(reverse_of_reverse) {
   if (x->op != HSC_OP_REVERSE)
     return NULL;
   for (int i = 0; i < instr->shape.rank; i++)
-    if (hsc__dims_hold(instr->attr.dims.dims, i) != hsc__dims_hold(x->attr.dims.dims, i))
+    if (hsc_dims_contain(instr->attr.dims.dims, i) != hsc_dims_contain(x->attr.dims.dims, i))
       own[count++] = i;
   return build_reverse(b, x->operands[0], count, own);
 }

@@ -2,9 +2,6 @@
 // and paddings of known values become one.
 #include "passes/algsimp/algsimp.h"
 
-static hsc_arena *arena_of(const hsc_builder *b) {
-  return b->module->arena;
-}
 static int64_t stride_of(const hsc_instr *slice, int dim) {
   return slice->attr.slice.stride.count ? slice->attr.slice.stride.v[dim] : 1;
 }
@@ -30,7 +27,7 @@ HSC_RULE(slice_of_reverse) {
     start[i] = instr->attr.slice.start.v[i];
     limit[i] = instr->attr.slice.limit.v[i];
     stride[i] = stride_of(instr, i);
-    if (!hsc__dims_hold(x->attr.dims.dims, i))
+    if (!hsc_dims_contain(x->attr.dims.dims, i))
       continue;
     int64_t last = start[i] + (instr->shape.dims[i] - 1) * stride[i];
     limit[i] = x->shape.dims[i] - start[i];
@@ -405,7 +402,7 @@ HSC_RULE(pad_of_broadcast) {
     bool is_padded = p.low || p.high || p.interior;
     if (p.low < 0 || p.high < 0)
       return NULL;
-    if (!is_padded && !hsc__dims_hold(x->attr.dims.dims, i))
+    if (!is_padded && !hsc_dims_contain(x->attr.dims.dims, i))
       continue;
     dims[rank] = p;
     sizes[rank] = x->shape.dims[i];

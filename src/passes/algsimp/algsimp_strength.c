@@ -2,10 +2,6 @@
 // of elements, and that do a scalar's multiplication where there is less to multiply.
 #include "passes/algsimp/algsimp.h"
 
-static hsc_arena *arena_of(const hsc_builder *b) {
-  return b->module->arena;
-}
-
 // A dot whose operands are two arrays with elements, and nothing more is said of it.
 static bool is_dense(const hsc_instr *dot) {
   const hsc_dot_dims *d = &dot->attr.dot;
@@ -55,11 +51,11 @@ static hsc_instr *spread(hsc_builder *b, hsc_instr *dot, int side, hsc_shape sha
   if (side)
     at = dot->shape.rank - (x->shape.rank - batch.count - contracting.count);
   for (int i = 0; i < x->shape.rank; i++) {
-    if (hsc__dims_hold(batch, i)) {
+    if (hsc_dims_contain(batch, i)) {
       for (int k = 0; k < batch.count; k++)
         if (batch.v[k] == i)
           dims[i] = k;
-    } else if (hsc__dims_hold(contracting, i)) {
+    } else if (hsc_dims_contain(contracting, i)) {
       for (int k = 0; k < contracting.count; k++)
         if (contracting.v[k] == i)
           dims[i] = dot->shape.rank + k;

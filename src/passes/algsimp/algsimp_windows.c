@@ -2,10 +2,6 @@
 // convolution, reduce-window, gather, scatter.
 #include "passes/algsimp/algsimp.h"
 
-static hsc_arena *arena_of(const hsc_builder *b) {
-  return b->module->arena;
-}
-
 // A sum of no products is zero.
 HSC_RULE(dot_of_empty) {
   return hsc__is_empty(instr->operands[0]) || hsc__is_empty(instr->operands[1])
@@ -193,13 +189,6 @@ HSC_RULE(reduce_window_of_pad) {
                       (hsc_instr *[]){x->operands[0], init}, 1, instr->called);
 }
 
-static bool contains(hsc_dims dims, int64_t value) {
-  for (int i = 0; i < dims.count; i++)
-    if (dims.v[i] == value)
-      return true;
-  return false;
-}
-
 // gather(pad(A, V)) along dimensions that every window takes whole => pad(gather(A), V)
 HSC_RULE(gather_of_pad) {
   const hsc_gather_dims *g = &instr->attr.gather;
@@ -214,7 +203,8 @@ HSC_RULE(gather_of_pad) {
   memset(dims, 0, sizeof *dims * (size_t)instr->shape.rank);
   for (int i = 0, window = 0; i < source->shape.rank; i++) {
     hsc_pad_dim p = pad->attr.pad.dims[i];
-    bool drops = contains(g->collapsed_slice_dims, i) || contains(g->operand_batching_dims, i);
+    bool drops = hsc_dims_contain(g->collapsed_slice_dims, i) ||
+                 hsc_dims_contain(g->operand_batching_dims, i);
     sizes[i] = g->slice_sizes.v[i];
     if (p.low || p.high || p.interior) {
       if (drops || p.low < 0 || p.high < 0 || sizes[i] != pad->shape.dims[i])
@@ -249,7 +239,7 @@ HSC_RULE(gather_of_one_place) {
     // cut at 0: a slice would do, and is rare
     if (x->shape.dims[i] != g->slice_sizes.v[i])
       return NULL;
-    if (!contains(g->collapsed_slice_dims, i))
+    if (!hsc_dims_contain(g->collapsed_slice_dims, i))
       dims[rank++] = x->shape.dims[i];
   }
   return hsc_build_broadcast(b, hsc_build_reshape(b, x, rank, dims), instr->shape, g->offset_dims);

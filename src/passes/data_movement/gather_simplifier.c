@@ -13,13 +13,6 @@
 // XLA: xla/hlo/transforms/simplifiers/gather_simplifier.h (xla/service before 2024)
 #include "passes/manager/passes_internal.h"
 
-static bool contains(hsc_dims dims, int64_t value) {
-  for (int i = 0; i < dims.count; i++)
-    if (dims.v[i] == value)
-      return true;
-  return false;
-}
-
 static bool matches(const hsc_instr *instr) {
   if (instr->op != HSC_OP_GATHER || hsc_shape_elements(&instr->shape) == 0 ||
       instr->attr.gather.operand_batching_dims.count || instr->shape.dynamic ||
@@ -82,7 +75,7 @@ static hsc_instr *rewrite(hsc_builder *b, hsc_instr *instr) {
   for (int i = 0; i < k; i++)
     order[count++] = g->start_index_map.v[i];
   for (int i = 0; i < rank; i++)
-    if (!contains(g->start_index_map, i))
+    if (!hsc_dims_contain(g->start_index_map, i))
       order[count++] = i;
   for (int i = 0; i < rank; i++) {
     place[order[i]] = i;
@@ -109,13 +102,13 @@ static hsc_instr *rewrite(hsc_builder *b, hsc_instr *instr) {
   for (int i = 0; i < batch_count; i++)
     dims[count++] = batch[i];
   for (int i = 0; i < rank; i++)
-    if (!contains(g->collapsed_slice_dims, i))
+    if (!hsc_dims_contain(g->collapsed_slice_dims, i))
       dims[count++] = g->slice_sizes.v[i];
   value = hsc_build_reshape(b, value, count, dims);
   int next_batch = 0;
   int next_offset = 0;
   for (int i = 0; i < instr->shape.rank; i++)
-    final[i] = contains(g->offset_dims, i) ? batch_count + next_offset++ : next_batch++;
+    final[i] = hsc_dims_contain(g->offset_dims, i) ? batch_count + next_offset++ : next_batch++;
   return hsc_build_transpose(b, value, hsc_dims_copy(arena, instr->shape.rank, final));
 }
 

@@ -2,11 +2,7 @@
 #include "passes/data_movement/reduction_util.h"
 
 bool hsc__reduces(const hsc_instr *reduce, int64_t dim) {
-  hsc_dims dims = reduce->attr.dims.dims;
-  for (int i = 0; i < dims.count; i++)
-    if (dims.v[i] == dim)
-      return true;
-  return false;
+  return hsc_dims_contain(reduce->attr.dims.dims, dim);
 }
 
 bool hsc__reduce_is_static(const hsc_instr *reduce) {

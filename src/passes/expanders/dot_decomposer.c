@@ -20,13 +20,6 @@ typedef struct side {
   int64_t free_size, contracting_size;
 } side;
 
-static bool contains(hsc_dims dims, int64_t value) {
-  for (int i = 0; i < dims.count; i++)
-    if (dims.v[i] == value)
-      return true;
-  return false;
-}
-
 static side side_of(const hsc_instr *dot, int number) {
   const hsc_dot_dims *d = &dot->attr.dot;
   side s = {.batch = number ? d->rhs_batch : d->lhs_batch,
@@ -35,9 +28,9 @@ static side side_of(const hsc_instr *dot, int number) {
             .contracting_size = 1};
   const hsc_shape *shape = &dot->operands[number]->shape;
   for (int i = 0; i < shape->rank; i++) {
-    if (contains(s.contracting, i))
+    if (hsc_dims_contain(s.contracting, i))
       s.contracting_size *= shape->dims[i];
-    else if (!contains(s.batch, i)) {
+    else if (!hsc_dims_contain(s.batch, i)) {
       s.free_size *= shape->dims[i];
       s.free_dims[s.free_count++] = i;
     }

@@ -13,13 +13,6 @@
 // XLA: xla/service/scatter_expander.h
 #include "passes/manager/pass_loop.h"
 
-static bool contains(hsc_dims dims, int64_t value) {
-  for (int i = 0; i < dims.count; i++)
-    if (dims.v[i] == value)
-      return true;
-  return false;
-}
-
 static bool matches(const hsc_instr *instr) {
   if (instr->op != HSC_OP_SCATTER || instr->operand_count != 3 ||
       instr->attr.scatter.operand_batching_dims.count)
@@ -95,13 +88,13 @@ static hsc_instr *with_front(hsc_builder *b, hsc_instr *x, hsc_dims trailing, in
   int count = 0;
   int rank = 1;
   for (int i = 0; i < x->shape.rank; i++)
-    if (!contains(trailing, i) && i != skipped) {
+    if (!hsc_dims_contain(trailing, i) && i != skipped) {
       n *= x->shape.dims[i];
       order[count++] = i;
     }
   dims[0] = n;
   for (int i = 0; i < x->shape.rank; i++)
-    if (contains(trailing, i) || i == skipped) {
+    if (hsc_dims_contain(trailing, i) || i == skipped) {
       dims[rank++] = x->shape.dims[i];
       order[count++] = i;
     }
@@ -117,7 +110,7 @@ static hsc_instr *rewrite(hsc_builder *b, hsc_instr *instr) {
   frame f = {.scatter = instr};
   int window = 0;
   for (int i = 0; i < operand->shape.rank; i++) {
-    bool inserted = contains(g->collapsed_slice_dims, i);
+    bool inserted = hsc_dims_contain(g->collapsed_slice_dims, i);
     f.window[i] = inserted ? 1 : updates->shape.dims[g->offset_dims.v[window]];
     window += !inserted;
   }

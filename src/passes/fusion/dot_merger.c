@@ -34,21 +34,14 @@ static bool is_plain(const hsc_instr *dot) {
          dot->operands[0] != dot->operands[1];
 }
 
-static bool listed(hsc_dims dims, int64_t dim) {
-  for (int i = 0; i < dims.count; i++)
-    if (dims.v[i] == dim)
-      return true;
-  return false;
-}
-
 // The dimension of the operand that is neither contracted nor of the batch; -1 when that is not one
 // dimension.
 static int only_free_dim(const hsc_instr *dot, int side) {
   const hsc_dot_dims *d = &dot->attr.dot;
   int found = -1;
   for (int i = 0; i < dot->operands[side]->shape.rank; i++) {
-    if (listed(side == 0 ? d->lhs_batch : d->rhs_batch, i) ||
-        listed(side == 0 ? d->lhs_contracting : d->rhs_contracting, i))
+    if (hsc_dims_contain(side == 0 ? d->lhs_batch : d->rhs_batch, i) ||
+        hsc_dims_contain(side == 0 ? d->lhs_contracting : d->rhs_contracting, i))
       continue;
     if (found >= 0)
       return -1;

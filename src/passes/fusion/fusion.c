@@ -236,11 +236,7 @@ static bool goes_one_by_one(const hsc_instr *consumer) {
   hsc_op op;
   if (root->op != HSC_OP_REDUCE || hsc__is_simple_reducer(root->called[0], &op))
     return false;
-  int last = root->operands[0]->shape.rank - 1;
-  for (int i = 0; i < root->attr.dims.dims.count; i++)
-    if (root->attr.dims.dims.v[i] == last)
-      return true;
-  return false;
+  return hsc_dims_contain(root->attr.dims.dims, root->operands[0]->shape.rank - 1);
 }
 
 // Numbers side by side for a gather of elements: each is asked for by its place, so that nothing

@@ -51,18 +51,11 @@ hsc__order hsc__order_of_transposed(const hsc__order *operand, hsc_dims permutat
   return order;
 }
 
-static bool contains(hsc_dims dims, int64_t value) {
-  for (int i = 0; i < dims.count; i++)
-    if (dims.v[i] == value)
-      return true;
-  return false;
-}
-
 // Whether the dimensions that are in none of the lists are in memory in their logical order.
 static bool order_keeps_free(const hsc__order *order, hsc_dims a, hsc_dims b) {
   int last = -1;
   for (int p = 0; p < order->rank; p++) {
-    if (contains(a, order->dim[p]) || contains(b, order->dim[p]))
+    if (hsc_dims_contain(a, order->dim[p]) || hsc_dims_contain(b, order->dim[p]))
       continue;
     if (order->dim[p] < last)
       return false;

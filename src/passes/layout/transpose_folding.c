@@ -11,17 +11,10 @@
 // XLA: xla/service/transpose_folding.h
 #include "passes/manager/passes_internal.h"
 
-static bool contains(hsc_dims dims, int64_t value) {
-  for (int i = 0; i < dims.count; i++)
-    if (dims.v[i] == value)
-      return true;
-  return false;
-}
-
 static bool free_order_kept(const hsc_instr *transpose, hsc_dims batch, hsc_dims contracting) {
   int64_t last = -1;
   for (int i = 0; i < transpose->shape.rank; i++) {
-    if (contains(batch, i) || contains(contracting, i))
+    if (hsc_dims_contain(batch, i) || hsc_dims_contain(contracting, i))
       continue;
     int64_t source = transpose->attr.dims.dims.v[i];
     if (source < last)

@@ -25,29 +25,15 @@ hsc_status *hsc__fusion_log_begin(hsc_module *module) {
   return hsc_arena_status(module->arena);
 }
 
-// A larger copy of an array of the arena; NULL = no memory, which the arena tells in the end.
-static void *grown(hsc_arena *arena, const void *from, size_t count, size_t room, size_t each) {
-  char *to = hsc_arena_alloc_array(arena, each, room);
-  if (to && count)
-    memcpy(to, from, count * each);
-  return to;
-}
-
 void hsc__fusion_refused(const hsc_instr *producer, const hsc_instr *reader, hsc_not_fused reason) {
   hsc_module *module = reader->parent->module;
   struct hsc_fusion_log *log = module->fusion_log;
   refusal row = {producer->id, reader->id, reason};
   if (!log || reason < 0)
     return;
-  if (log->count == log->room) {
-    size_t room = log->room ? 2 * log->room : 64;
-    refusal *more = grown(module->arena, log->refusals, log->count, room, sizeof *more);
-    if (!more)
-      return;
-    log->refusals = more;
-    log->room = room;
-  }
-  log->refusals[log->count++] = row;
+  // without memory the arena's status says so in the end
+  if (HSC_GROW_IN(module->arena, log->refusals, log->count, log->room))
+    log->refusals[log->count++] = row;
 }
 
 void hsc__fusion_became(const hsc_instr *old, const hsc_instr *now) {
@@ -55,14 +41,11 @@ void hsc__fusion_became(const hsc_instr *old, const hsc_instr *now) {
   struct hsc_fusion_log *log = module->fusion_log;
   if (!log)
     return;
-  if (old->id >= log->became_room) {
-    uint32_t room = 2 * module->next_id + 64;
-    uint32_t *more = grown(module->arena, log->became, log->became_room, room, sizeof *more);
-    if (!more)
-      return;
-    log->became = more;
-    log->became_room = room;
-  }
+  // room for all ids that there are; the arena's memory is zeroed, so the new ones are themselves
+  if (old->id >= log->became_room &&
+      !HSC_RESERVE_IN(module->arena, log->became, log->became_room,
+                      module->next_id - log->became_room + 1, log->became_room))
+    return;
   log->became[old->id] = now->id;
 }
 

@@ -1,6 +1,7 @@
 // conv_tasks.c - does one task of a planned convolution on one thread (see convolution.h). The
 // blocking is written once in conv_blocked.inc and made for float and double here; what does not
 // depend on the type is here.
+#include "base/core/ints.h"
 #include "cpu/kernels/conv/convolution.h"
 #include "cpu/kernels/move/copy_rows.h"
 
@@ -17,10 +18,6 @@ const hsc_conv_kernels *hsc_conv_kernels_for(hsc_cpu_isa_level level) {
     return &hsc_conv_kernels_avx2;
 #endif
   return level == HSC_CPU_ISA_BASELINE ? &hsc_conv_kernels_baseline : NULL;
-}
-
-static int64_t smaller(int64_t a, int64_t b) {
-  return a < b ? a : b;
 }
 
 // ---- rows and taps ------------------------------------------------------------------------------
@@ -226,8 +223,8 @@ static position position_of(const hsc_convolution *c, int64_t task, int64_t phas
   task /= c->k_parts;
   at.phase = task % c->phase_count;
   at.group = task / c->phase_count;
-  at.m = smaller(c->m_task, phase_rows - at.m0);
-  at.n = smaller(c->n_task, c->columns - at.n0);
+  at.m = hsc_min(c->m_task, phase_rows - at.m0);
+  at.n = hsc_min(c->n_task, c->columns - at.n0);
   return at;
 }
 
@@ -280,8 +277,8 @@ void hsc_convolution_place(
   }
   *n0 = task % c->n_parts * c->n_task;
   *m0 = task / c->n_parts % c->m_parts * c->m_task;
-  *n1 = smaller(*n0 + c->n_task, c->columns);
-  *m1 = smaller(*m0 + c->m_task, c->rows);
+  *n1 = hsc_min(*n0 + c->n_task, c->columns);
+  *m1 = hsc_min(*m0 + c->m_task, c->rows);
 }
 
 void hsc_convolution_add_parts(const hsc_conv_run *run, int64_t begin, int64_t end) {

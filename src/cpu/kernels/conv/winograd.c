@@ -1,4 +1,5 @@
 // winograd.c - see winograd.h.
+#include "base/core/ints.h"
 #include "cpu/kernels/conv/winograd.h"
 
 #include "cpu/kernels/conv/convolution.h"
@@ -20,15 +21,6 @@ static const hsc_winograd_kernels *kernels_for(hsc_cpu_isa_level level) {
   return level == HSC_CPU_ISA_BASELINE ? &hsc_winograd_kernels_baseline : NULL;
 }
 
-static int64_t divide_up(int64_t a, int64_t b) {
-  return (a + b - 1) / b;
-}
-static int64_t round_up(int64_t a, int64_t b) {
-  return divide_up(a, b) * b;
-}
-static int64_t smaller(int64_t a, int64_t b) {
-  return a < b ? a : b;
-}
 static int64_t pixels_of(const hsc_winograd *w) {
   return (int64_t)(w->tile + 2) * (w->tile + 2);
 }
@@ -50,9 +42,10 @@ static const double PARALLEL_MULTIPLY_ADDS = 800e3;
 // Matrices that follow each other at a multiple of a page would fall into the same few lines of the
 // caches, so a line lies between them.
 static int64_t apart(int64_t floats) {
-  return round_up(floats, 16) % 1024 == 0
-             ? floats + 16
-             : round_up(floats, 16) + (round_up(floats, 16) % 32 ? 0 : 16);
+  int64_t whole = hsc_round_up(floats, 16);
+  if (whole % 1024 == 0)
+    return floats + 16;
+  return whole % 32 ? whole : whole + 16;
 }
 
 // Scratch of a thread, in floats: where each part begins.
@@ -66,7 +59,7 @@ static parts parts_of(const hsc_convolution *c, int64_t panel) {
   parts p = {0};
   if (w->kind == HSC_WINOGRAD_FILTER) {
     p.zeros = w->group_count == 1 ? pixels * w->product_step : 0;
-    p.dump = p.end = p.zeros + round_up(c->batch > c->columns ? c->batch : c->columns, 16);
+    p.dump = p.end = p.zeros + hsc_round_up(c->batch > c->columns ? c->batch : c->columns, 16);
     return p;
   }
   bool deep = w->kind == HSC_WINOGRAD_DEEP;
@@ -74,8 +67,8 @@ static parts parts_of(const hsc_convolution *c, int64_t panel) {
   p.filter = p.products + pixels * w->product_step;
   p.taps = p.filter + (deep ? pixels * w->filter_step * (w->column_task / panel) : 0);
   p.zeros = p.taps + 9 * (deep ? w->k_block : FILTER_FEATURES) * panel;
-  p.dump = p.zeros + round_up(c->features, 16);
-  p.end = p.dump + round_up(c->columns, 16);
+  p.dump = p.zeros + hsc_round_up(c->features, 16);
+  p.end = p.dump + hsc_round_up(c->columns, 16);
   return p;
 }
 
@@ -109,37 +102,37 @@ static void plan_wide(const hsc_cpu_isa *isa, int64_t panel, int64_t tallest, hs
   int64_t pixels = pixels_of(w);
   int64_t rows = c->batch * w->tiles_y;
   int64_t tiles = rows * w->tiles_x;
-  int64_t panels = divide_up(c->columns, panel);
+  int64_t panels = hsc_divide_up(c->columns, panel);
   double work = (double)tiles * (double)pixels * (double)c->features * (double)c->columns;
   // The transformed input of a block and its products for some columns stay in the second cache.
   w->block =
       isa->l2_bytes * 5 / 8 / (pixels * (w->feature_step + w->column_task) * 4) / tallest * tallest;
   if (w->block < 4 * tallest)
     w->block = 4 * tallest;
-  w->k_block = smaller(c->features, isa->l1_bytes / 2 / (panel * 4));
-  w->k_block = divide_up(c->features, divide_up(c->features, w->k_block));
+  w->k_block = hsc_min(c->features, isa->l1_bytes / 2 / (panel * 4));
+  w->k_block = hsc_divide_up(c->features, hsc_divide_up(c->features, w->k_block));
   w->filter_step = apart(c->features * panel);
   int64_t wanted =
       w->threads < 2 || work < PARALLEL_MULTIPLY_ADDS ? 1 : w->threads * TASKS_PER_THREAD;
-  int64_t most = divide_up(tiles, w->block);
+  int64_t most = hsc_divide_up(tiles, w->block);
   int64_t least = w->threads * LEAST_TASKS_PER_THREAD;
   if (wanted > most)
     wanted = most > least || wanted == 1 ? most : least;
-  w->row_task = divide_up(rows, smaller(wanted, rows));
-  w->task_count = divide_up(rows, w->row_task);
+  w->row_task = hsc_divide_up(rows, hsc_min(wanted, rows));
+  w->task_count = hsc_divide_up(rows, w->row_task);
   int64_t of_task = w->row_task * w->tiles_x;
-  w->block = divide_up(of_task, divide_up(of_task, w->block));
-  w->prelude_count = panels * divide_up(c->features, FILTER_FEATURES);
+  w->block = hsc_divide_up(of_task, hsc_divide_up(of_task, w->block));
+  w->prelude_count = panels * hsc_divide_up(c->features, FILTER_FEATURES);
 }
 
 static void plan_deep(int64_t panel, int64_t tallest, hsc_convolution *c) {
   hsc_winograd *w = &c->winograd;
   w->block = c->batch * w->tiles_y * w->tiles_x;
   w->row_task = c->batch * w->tiles_y;
-  w->k_block = smaller(DEEP_FEATURES, c->features);
+  w->k_block = hsc_min(DEEP_FEATURES, c->features);
   w->filter_step = apart(w->k_block * panel);
-  w->task_count = divide_up(c->columns, w->column_task);
-  w->prelude_count = divide_up(w->block, tallest);
+  w->task_count = hsc_divide_up(c->columns, w->column_task);
+  w->prelude_count = hsc_divide_up(w->block, tallest);
 }
 
 static void plan_filter(const hsc_cpu_isa *isa,
@@ -151,19 +144,20 @@ static void plan_filter(const hsc_cpu_isa *isa,
   int64_t tiles = c->features * w->tiles_y * w->tiles_x;
   // Rows of an odd number of lines: neighbours in a column of the matrix do not fall into the same
   // few lines of the first cache.
-  w->feature_step = round_up(c->batch, 16) | 16;
-  w->column_step = round_up(c->columns, panel) | 16;
-  w->group_count = divide_up(tiles * pixels * (w->feature_step + w->column_step) * 4, GROUP_BYTES);
-  w->block = divide_up(tiles, w->group_count);
-  w->group_count = divide_up(tiles, w->block);
-  w->k_block = divide_up(w->block, divide_up(w->block, SUM_TILES));
+  w->feature_step = hsc_round_up(c->batch, 16) | 16;
+  w->column_step = hsc_round_up(c->columns, panel) | 16;
+  w->group_count =
+      hsc_divide_up(tiles * pixels * (w->feature_step + w->column_step) * 4, GROUP_BYTES);
+  w->block = hsc_divide_up(tiles, w->group_count);
+  w->group_count = hsc_divide_up(tiles, w->block);
+  w->k_block = hsc_divide_up(w->block, hsc_divide_up(w->block, SUM_TILES));
   w->filter_step = apart(w->block * w->column_step);
   int64_t room = isa->l2_bytes / 2 / (pixels * w->column_task * 4) / tallest * tallest;
   w->row_task = room > tallest ? room : tallest;
   if (w->row_task > c->batch)
     w->row_task = c->batch;
-  w->task_count = divide_up(c->batch, w->row_task) * divide_up(c->columns, w->column_task);
-  w->prelude_count = 2 * divide_up(w->block, GROUP_TILES);
+  w->task_count = hsc_divide_up(c->batch, w->row_task) * hsc_divide_up(c->columns, w->column_task);
+  w->prelude_count = 2 * hsc_divide_up(w->block, GROUP_TILES);
 }
 
 hsc_status *hsc_winograd_plan(
@@ -185,11 +179,13 @@ hsc_status *hsc_winograd_plan(
   int64_t vector = isa->vector_bytes / 4;
   int64_t panel = 2 * vector;
   int64_t tallest = hsc_gemm_kernels_for(isa->level)->max_rows[2];
-  int64_t panels = divide_up(c->columns, panel);
-  w->tiles_y = divide_up(filter ? c->axes[w->y_axis].window : c->axes[w->y_axis].out_size, tile);
-  w->tiles_x = divide_up(filter ? c->axes[w->x_axis].window : c->axes[w->x_axis].out_size, tile);
-  w->column_task = smaller(2, panels) * panel;
-  w->feature_step = round_up(c->features, vector);
+  int64_t panels = hsc_divide_up(c->columns, panel);
+  w->tiles_y =
+      hsc_divide_up(filter ? c->axes[w->y_axis].window : c->axes[w->y_axis].out_size, tile);
+  w->tiles_x =
+      hsc_divide_up(filter ? c->axes[w->x_axis].window : c->axes[w->x_axis].out_size, tile);
+  w->column_task = hsc_min(2, panels) * panel;
+  w->feature_step = hsc_round_up(c->features, vector);
   if (w->feature_step % 256 == 0)
     w->feature_step += 16;
   if (filter)
@@ -210,7 +206,7 @@ hsc_status *hsc_winograd_plan(
   if (filter)
     shared += w->filter_step + (w->group_count > 1 ? w->task_count * w->product_step : 0);
   w->shared_offset = c->scratch_bytes;
-  c->scratch_bytes += round_up(4 * pixels * shared, 64);
+  c->scratch_bytes += hsc_round_up(4 * pixels * shared, 64);
   c->worker_scratch_bytes = 4 * parts_of(c, panel).end;
   return NULL;
 }
@@ -224,7 +220,7 @@ static double cost_of(const hsc_convolution *c, int tile, double by_filter, doub
   double columns = (double)c->columns;
   double tiles = images;
   for (int a = 0; a < 2; a++)
-    tiles *= (double)divide_up(filter ? c->axes[a].window : c->axes[a].out_size, tile);
+    tiles *= (double)hsc_divide_up(filter ? c->axes[a].window : c->axes[a].out_size, tile);
   return features * columns * (tiles * (tile + 2) * (tile + 2) + by_filter) +
          by_feature * tiles * (features + columns);
 }
@@ -262,11 +258,11 @@ void hsc_winograd_place(
   int64_t out_x = c->axes[w->x_axis].out_size;
   int64_t rows = c->batch * w->tiles_y;
   int64_t first = deep ? 0 : task * w->row_task;
-  int64_t end = deep ? rows : smaller(first + w->row_task, rows);
+  int64_t end = deep ? rows : hsc_min(first + w->row_task, rows);
   *m0 = (first / w->tiles_y * out_y + first % w->tiles_y * w->tile) * out_x;
   *m1 = (end / w->tiles_y * out_y + end % w->tiles_y * w->tile) * out_x;
   *n0 = deep ? task * w->column_task : 0;
-  *n1 = deep ? smaller(*n0 + w->column_task, c->columns) : c->columns;
+  *n1 = deep ? hsc_min(*n0 + w->column_task, c->columns) : c->columns;
 }
 
 // ---- transforms ---------------------------------------------------------------------------------
@@ -352,7 +348,7 @@ static void transform_filter(const hsc_conv_run *run,
   const hsc_convolution *c = run->c;
   const hsc_winograd *w = &c->winograd;
   int64_t panel = 2 * kernels->vector;
-  int64_t columns = smaller(panel, c->columns - n0);
+  int64_t columns = hsc_min(panel, c->columns - n0);
   const float *from = (const float *)run->rhs + c->rhs_offset + k0 * c->rhs_feature_stride +
                       n0 * c->rhs_column_stride;
   for (int tap = 0; tap < 9; tap++) {
@@ -416,7 +412,7 @@ static void multiply(const hsc_gemm_kernels *gemm,
                      float *products,
                      bool accumulate) {
   int64_t tallest = gemm->max_rows[2];
-  int64_t pieces = divide_up(tiles, tallest);
+  int64_t pieces = hsc_divide_up(tiles, tallest);
   int64_t width = 2 * gemm->vector_f32;
   for (int64_t piece = 0; piece < pieces; piece++) {
     int64_t row = tiles * piece / pieces;
@@ -429,7 +425,7 @@ static void multiply(const hsc_gemm_kernels *gemm,
 // Tiles of a group: the last may have fewer.
 static int64_t group_tiles(const hsc_convolution *c, int64_t group) {
   const hsc_winograd *w = &c->winograd;
-  return smaller(w->block, c->features * w->tiles_y * w->tiles_x - group * w->block);
+  return hsc_min(w->block, c->features * w->tiles_y * w->tiles_x - group * w->block);
 }
 
 void hsc_winograd_prelude(const hsc_conv_run *run, int64_t part, void *worker_scratch) {
@@ -450,7 +446,7 @@ void hsc_winograd_prelude(const hsc_conv_run *run, int64_t part, void *worker_sc
   }
   if (w->kind == HSC_WINOGRAD_FILTER) {
     int64_t first = part / 2 * GROUP_TILES;
-    int64_t count = smaller(GROUP_TILES, group_tiles(c, run->group) - first);
+    int64_t count = hsc_min(GROUP_TILES, group_tiles(c, run->group) - first);
     int64_t tile = run->group * w->block + first;
     images gradient = gradient_of(run);
     memset(scratch + p.zeros, 0, sizeof(float) * (size_t)(p.end - p.zeros));
@@ -463,10 +459,10 @@ void hsc_winograd_prelude(const hsc_conv_run *run, int64_t part, void *worker_sc
                       w->column_step, w->filter_step);
     return;
   }
-  int64_t runs = divide_up(c->features, FILTER_FEATURES);
+  int64_t runs = hsc_divide_up(c->features, FILTER_FEATURES);
   int64_t number = part / runs;
   int64_t k0 = part % runs * FILTER_FEATURES;
-  transform_filter(run, kernels, k0, smaller(FILTER_FEATURES, c->features - k0), number * panel,
+  transform_filter(run, kernels, k0, hsc_min(FILTER_FEATURES, c->features - k0), number * panel,
                    scratch + p.taps,
                    run->shared + number * pixels_of(w) * w->filter_step + k0 * panel);
 }
@@ -481,10 +477,10 @@ static void deep_task(const hsc_conv_run *run,
   int64_t panel = 2 * kernels->vector;
   int64_t pixels = pixels_of(w);
   int64_t n0 = task * w->column_task;
-  int64_t columns = smaller(w->column_task, c->columns - n0);
+  int64_t columns = hsc_min(w->column_task, c->columns - n0);
   parts p = parts_of(c, panel);
   for (int64_t k0 = 0; k0 < c->features; k0 += w->k_block) {
-    int64_t count = smaller(w->k_block, c->features - k0);
+    int64_t count = hsc_min(w->k_block, c->features - k0);
     for (int64_t n = 0; n < columns; n += panel)
       transform_filter(run, kernels, k0, count, n0 + n, scratch + p.taps,
                        scratch + p.filter + n / panel * pixels * w->filter_step);
@@ -508,20 +504,20 @@ static void wide_task(const hsc_conv_run *run,
   int64_t pixels = pixels_of(w);
   int64_t row = task * w->row_task;
   int64_t first = row * w->tiles_x;
-  int64_t end = smaller(row + w->row_task, c->batch * w->tiles_y) * w->tiles_x;
+  int64_t end = hsc_min(row + w->row_task, c->batch * w->tiles_y) * w->tiles_x;
   parts p = parts_of(c, panel);
   images input = input_of(run);
   memset(scratch + p.zeros, 0, sizeof(float) * (size_t)c->features);
   for (int64_t t = first; t < end; t += w->block) {
-    int64_t tiles = smaller(w->block, end - t);
+    int64_t tiles = hsc_min(w->block, end - t);
     transform_tiles(w, &input, kernels->input[w->tile / 2], t, tiles, scratch + p.zeros,
                     scratch + p.input, w->feature_step, w->input_step);
     for (int64_t n0 = 0; n0 < c->columns; n0 += w->column_task) {
-      int64_t columns = smaller(w->column_task, c->columns - n0);
+      int64_t columns = hsc_min(w->column_task, c->columns - n0);
       for (int64_t x = 0; x < pixels; x++)
         for (int64_t k0 = 0; k0 < c->features; k0 += w->k_block)
           for (int64_t n = 0; n < columns; n += panel)
-            multiply(gemm, w, tiles, smaller(w->k_block, c->features - k0),
+            multiply(gemm, w, tiles, hsc_min(w->k_block, c->features - k0),
                      scratch + p.input + x * w->input_step + k0,
                      run->shared + ((n0 + n) / panel * pixels + x) * w->filter_step + k0 * panel,
                      scratch + p.products + x * w->product_step + n, k0 > 0);
@@ -539,14 +535,14 @@ static void filter_task(const hsc_conv_run *run,
   const hsc_gemm_kernels *gemm = hsc_gemm_kernels_for(run->isa_level);
   int64_t panel = 2 * kernels->vector;
   int64_t pixels = pixels_of(w);
-  int64_t column_tasks = divide_up(c->columns, w->column_task);
+  int64_t column_tasks = hsc_divide_up(c->columns, w->column_task);
   int64_t tiles = group_tiles(c, run->group);
   int64_t tallest = gemm->max_rows[2];
   int64_t c0 = task / column_tasks * w->row_task;
-  int64_t features = smaller(w->row_task, c->batch - c0);
+  int64_t features = hsc_min(w->row_task, c->batch - c0);
   int64_t n0 = task % column_tasks * w->column_task;
-  int64_t columns = smaller(w->column_task, c->columns - n0);
-  int64_t pieces = divide_up(features, tallest);
+  int64_t columns = hsc_min(w->column_task, c->columns - n0);
+  int64_t pieces = hsc_divide_up(features, tallest);
   const float *input = run->shared + c0;
   const float *gradient = run->shared + pixels * w->input_step + n0;
   float *products =
@@ -560,7 +556,7 @@ static void filter_task(const hsc_conv_run *run,
           int64_t row = features * piece / pieces;
           int64_t height = features * (piece + 1) / pieces - row;
           gemm->f32[2][height](
-              smaller(w->k_block, tiles - t), input + x * w->input_step + t * w->feature_step + row,
+              hsc_min(w->k_block, tiles - t), input + x * w->input_step + t * w->feature_step + row,
               1, w->feature_step, gradient + x * w->filter_step + t * w->column_step + n,
               w->column_step, products + x * w->product_step + row * w->column_task + n,
               w->column_task, run->group > 0 || t > 0, NULL, false);

@@ -1,9 +1,6 @@
 // complex.c - see complex.h.
+#include "base/core/ints.h"
 #include "cpu/kernels/gemm/complex.h"
-
-static int64_t round_up(int64_t value) {
-  return (value + 63) / 64 * 64;
-}
 
 static void plan(const hsc_cpu_isa *isa,
                  bool is_double,
@@ -20,8 +17,8 @@ int64_t hsc_complex_scratch_bytes(
   hsc_gemm_blocking blocking;
   plan(isa, is_double, m, n, k, &blocking);
   int64_t bytes = is_double ? 8 : 4;
-  return 3 * round_up(m * k * bytes) + 2 * round_up(k * n * bytes) + 2 * round_up(m * n * bytes) +
-         round_up(blocking.scratch_bytes);
+  return 3 * hsc_round_up(m * k * bytes, 64) + 2 * hsc_round_up(k * n * bytes, 64) +
+         2 * hsc_round_up(m * n * bytes, 64) + hsc_round_up(blocking.scratch_bytes, 64);
 }
 
 // Planes of one matrix, rows side by side; negated_im may be NULL.
@@ -50,7 +47,7 @@ SPLIT(f64, double)
     const int64_t sizes[7] = {m * k, m * k, m * k, k * n, k * n, m * n, m * n}; \
     for (int i = 0; i < 7; i++) { \
       plane[i] = (TYPE *)scratch; \
-      scratch += round_up(sizes[i] * BYTES); \
+      scratch += hsc_round_up(sizes[i] * BYTES, 64); \
     } \
     split_##NAME(a, a_strides, m, k, plane[0], plane[1], plane[2]); \
     split_##NAME(b, b_strides, k, n, plane[3], plane[4], NULL); \

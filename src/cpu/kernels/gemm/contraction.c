@@ -1,5 +1,6 @@
 // contraction.c - brings dots to canonical form and chooses how they are done (see contraction.h).
 // Running them is thunk_contraction.c.
+#include "base/core/ints.h"
 #include "cpu/kernels/gemm/contraction.h"
 
 #include <stdlib.h>
@@ -34,13 +35,6 @@ typedef struct axes {
   int count;
   axis v[HSC_MAX_RANK];
 } axes;
-
-static bool listed(hsc_dims dims, int64_t dim) {
-  for (int i = 0; i < dims.count; i++)
-    if (dims.v[i] == dim)
-      return true;
-  return false;
-}
 
 static int64_t stride_of(const hsc_shape *shape, int64_t dim) {
   int64_t stride = 1;
@@ -179,10 +173,6 @@ static hsc_status *plan_operand(hsc_contraction *c,
 
 // ---- tasks --------------------------------------------------------------------------------------
 
-static int64_t divide_up(int64_t a, int64_t b) {
-  return (a + b - 1) / b;
-}
-
 static int64_t panel_width(const hsc_contraction *c, const hsc_cpu_isa *isa) {
   int64_t width = isa->vector_bytes / (int64_t)hsc_type_bytes((hsc_type)c->compute_type) * 2;
   return width < 1 ? 1 : width;
@@ -190,10 +180,10 @@ static int64_t panel_width(const hsc_contraction *c, const hsc_cpu_isa *isa) {
 
 // Columns in whole panels, rows in whole tiles.
 static void cut(hsc_contraction *c, int64_t width, int64_t m_parts, int64_t n_parts) {
-  c->n_task = divide_up(divide_up(c->n, width), n_parts) * width;
-  c->m_task = divide_up(c->m, m_parts);
+  c->n_task = hsc_divide_up(hsc_divide_up(c->n, width), n_parts) * width;
+  c->m_task = hsc_divide_up(c->m, m_parts);
   if (m_parts > 1)
-    c->m_task = divide_up(c->m_task, 6) * 6;
+    c->m_task = hsc_divide_up(c->m_task, 6) * 6;
 }
 
 // The longer side is cut first.
@@ -201,11 +191,11 @@ static void cut_evenly(hsc_contraction *c, int64_t width, int64_t per_product) {
   int64_t n_parts = 1;
   int64_t m_parts = 1;
   if (c->n >= c->m) {
-    n_parts = per_product < divide_up(c->n, width) ? per_product : divide_up(c->n, width);
-    m_parts = divide_up(per_product, n_parts);
+    n_parts = per_product < hsc_divide_up(c->n, width) ? per_product : hsc_divide_up(c->n, width);
+    m_parts = hsc_divide_up(per_product, n_parts);
   } else {
-    m_parts = per_product < divide_up(c->m, 24) ? per_product : divide_up(c->m, 24);
-    n_parts = divide_up(per_product, m_parts);
+    m_parts = per_product < hsc_divide_up(c->m, 24) ? per_product : hsc_divide_up(c->m, 24);
+    n_parts = hsc_divide_up(per_product, m_parts);
   }
   cut(c, width, m_parts, n_parts);
 }
@@ -233,7 +223,8 @@ static double estimate(hsc_contraction *c,
   double task = (double)c->m_task * (double)c->n_task * (double)c->k / per_ns + START_NS;
   task += (c->blocking.pack_a ? COPY_NS : READ_A_NS) * (double)c->m_task * (double)c->k;
   task += (c->blocking.pack_b ? COPY_NS : READ_B_NS) * (double)c->n_task * (double)c->k;
-  double tasks = (double)(c->batch * divide_up(c->m, c->m_task) * divide_up(c->n, c->n_task));
+  double tasks =
+      (double)(c->batch * hsc_divide_up(c->m, c->m_task) * hsc_divide_up(c->n, c->n_task));
   double turns = tasks <= threads ? 1 : tasks / threads;
   return task * (turns + TAIL);
 }
@@ -277,11 +268,11 @@ static void plan_tasks(hsc_contraction *c, const hsc_cpu_isa *isa, int threads) 
   if (c->candidate == HSC_CONTRACTION_OWN_FINE)
     wanted *= 3;
   if (c->batch >= wanted) {
-    c->batch_task = divide_up(c->batch, wanted);
+    c->batch_task = hsc_divide_up(c->batch, wanted);
     return;
   }
   c->batch_task = 1;
-  int64_t per_product = divide_up(wanted, c->batch);
+  int64_t per_product = hsc_divide_up(wanted, c->batch);
   int64_t width = panel_width(c, isa);
   bool by_rule =
       c->candidate == HSC_CONTRACTION_OWN || c->candidate == HSC_CONTRACTION_OWN_PACKED ||
@@ -343,10 +334,11 @@ static hsc_contraction_candidate choose_candidate(const hsc_contraction *c) {
 
 // The blocks of one task, changed as the candidate says.
 static void plan_blocks(hsc_contraction *c, const hsc_cpu_isa *isa) {
-  hsc_gemm_wish wish = {.k_factor = c->candidate == HSC_CONTRACTION_OWN_DEEP ? 4 : 1,
-                        .pack = c->candidate == HSC_CONTRACTION_OWN_PACKED   ? 1
-                                : c->candidate == HSC_CONTRACTION_OWN_DIRECT ? -1
-                                                                             : 0};
+  hsc_gemm_wish wish = {.k_factor = c->candidate == HSC_CONTRACTION_OWN_DEEP ? 4 : 1};
+  if (c->candidate == HSC_CONTRACTION_OWN_PACKED)
+    wish.pack = 1;
+  else if (c->candidate == HSC_CONTRACTION_OWN_DIRECT)
+    wish.pack = -1;
   hsc_gemm_plan(isa, (int)hsc_type_bytes((hsc_type)c->compute_type),
                 c->m_task < c->m ? c->m_task : c->m, c->n_task < c->n ? c->n_task : c->n, c->k,
                 c->lhs.strides, c->rhs.strides, &wish, &c->blocking);
@@ -419,10 +411,10 @@ static hsc_status *plan(const hsc_instr *dot,
     add_axis(&rhs_k, rhs, dims->rhs_contracting.v[i]);
   }
   for (int i = 0; i < lhs->rank; i++)
-    if (!listed(dims->lhs_batch, i) && !listed(dims->lhs_contracting, i))
+    if (!hsc_dims_contain(dims->lhs_batch, i) && !hsc_dims_contain(dims->lhs_contracting, i))
       add_axis(&m, lhs, i);
   for (int i = 0; i < rhs->rank; i++)
-    if (!listed(dims->rhs_batch, i) && !listed(dims->rhs_contracting, i))
+    if (!hsc_dims_contain(dims->rhs_batch, i) && !hsc_dims_contain(dims->rhs_contracting, i))
       add_axis(&n, rhs, i);
   c->batch = size_of(&lhs_batch);
   c->m = size_of(&m);

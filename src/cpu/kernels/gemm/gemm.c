@@ -1,5 +1,6 @@
 // gemm.c - see gemm.h. The blocking is written once in gemm_blocked.inc and made for float and
 // double here.
+#include "base/core/ints.h"
 #include "cpu/kernels/gemm/gemm.h"
 
 #include "cpu/kernels/move/copy_rows.h"
@@ -54,13 +55,6 @@ const hsc_gemm_kernels *hsc_gemm_kernels_for(hsc_cpu_isa_level level) {
   return level == HSC_CPU_ISA_BASELINE ? &hsc_gemm_kernels_baseline : NULL;
 }
 
-static int64_t smaller(int64_t a, int64_t b) {
-  return a < b ? a : b;
-}
-static int64_t round_up(int64_t value, int64_t step) {
-  return (value + step - 1) / step * step;
-}
-
 // A panel of B (k_block x width) should take half of the first cache, a block of A half of the
 // second, the packed block of B the other half.
 void hsc_gemm_plan(const hsc_cpu_isa *isa,
@@ -74,9 +68,9 @@ void hsc_gemm_plan(const hsc_cpu_isa *isa,
                    hsc_gemm_blocking *out_blocking) {
   const hsc_gemm_kernels *kernels = hsc_gemm_kernels_for(isa->level);
   int64_t vector = isa->vector_bytes / element_bytes;
-  hsc_gemm_blocking blocking = {.vectors = m <= kernels->max_rows[4] && n >= 4 * vector ? 4
-                                           : n > vector                                 ? 2
-                                                                                        : 1};
+  hsc_gemm_blocking blocking = {.vectors = n > vector ? 2 : 1};
+  if (m <= kernels->max_rows[4] && n >= 4 * vector)
+    blocking.vectors = 4;
   int64_t width = vector * blocking.vectors;
   int64_t tallest = kernels->max_rows[blocking.vectors];
   int64_t k_wanted = isa->l1_bytes / 2 / (width * element_bytes);
@@ -93,12 +87,13 @@ void hsc_gemm_plan(const hsc_cpu_isa *isa,
       blocking.k_block = 1;
   } else
     blocking.k_block = (k + k_blocks - 1) / k_blocks;
-  blocking.n_block = smaller(
-      round_up(n, width), round_up(isa->l2_bytes / 2 / (blocking.k_block * element_bytes), width));
+  blocking.n_block =
+      hsc_min(hsc_round_up(n, width),
+              hsc_round_up(isa->l2_bytes / 2 / (blocking.k_block * element_bytes), width));
   if (blocking.n_block < width)
     blocking.n_block = width;
   blocking.m_block =
-      smaller(m, round_up(isa->l2_bytes / 4 / (blocking.k_block * element_bytes), tallest));
+      hsc_min(m, hsc_round_up(isa->l2_bytes / 4 / (blocking.k_block * element_bytes), tallest));
   if (blocking.m_block < 1)
     blocking.m_block = 1;
   // Rows of B that are a large power of two apart fall into the same few sets of the first cache.
@@ -111,13 +106,14 @@ void hsc_gemm_plan(const hsc_cpu_isa *isa,
     blocking.pack_b = wish->pack > 0 || b.column != 1;
     blocking.pack_a = wish->pack > 0;
   }
-  int64_t b_elements = blocking.pack_b ? blocking.k_block * round_up(blocking.n_block, width)
+  int64_t b_elements = blocking.pack_b ? blocking.k_block * hsc_round_up(blocking.n_block, width)
                                        : blocking.k_block * width;
   // The place of packed A is computed from n_block, so the room for B is always that of a whole
   // block when A is packed.
   if (blocking.pack_a)
-    b_elements = blocking.k_block * round_up(blocking.n_block, width);
-  int64_t a_elements = blocking.pack_a ? round_up(blocking.m_block, tallest) * blocking.k_block : 0;
+    b_elements = blocking.k_block * hsc_round_up(blocking.n_block, width);
+  int64_t a_elements =
+      blocking.pack_a ? hsc_round_up(blocking.m_block, tallest) * blocking.k_block : 0;
   // The short side as vectors along k.
   int64_t few_elements = 0;
   hsc_gemm_few few = hsc__gemm_few_of(m, n, k, a, b);
@@ -127,6 +123,6 @@ void hsc_gemm_plan(const hsc_cpu_isa *isa,
     few_elements = m * k;
   if (few_elements < b_elements + a_elements)
     few_elements = b_elements + a_elements;
-  blocking.scratch_bytes = round_up(few_elements * element_bytes, 64);
+  blocking.scratch_bytes = hsc_round_up(few_elements * element_bytes, 64);
   *out_blocking = blocking;
 }

@@ -1,4 +1,5 @@
 // narrow.c - see narrow.h: which unit a product takes, and the blocks around the kernels.
+#include "base/core/ints.h"
 #include "cpu/kernels/gemm/narrow.h"
 
 #include <pthread.h>
@@ -107,29 +108,22 @@ typedef struct blocks {
   int64_t steps;    // units of k
 } blocks;
 
-static int64_t smaller(int64_t a, int64_t b) {
-  return a < b ? a : b;
-}
-static int64_t round_up(int64_t value, int64_t step) {
-  return (value + step - 1) / step * step;
-}
-
 // A panel of B (steps x width x 4 bytes) stays in the first cache, the block in the second.
 static blocks blocks_of(int64_t m, int64_t n, int64_t k, int per_unit, int width) {
   int64_t all = (k + per_unit - 1) / per_unit;
   int64_t parts = (all + STEPS_WANTED - 1) / STEPS_WANTED;
   blocks made = {.steps = parts ? (all + parts - 1) / parts : 1};
   made.k = made.steps * per_unit;
-  made.n = smaller(round_up(n, width), COLUMNS_WANTED);
-  made.m = smaller(m, ROWS_WANTED);
+  made.n = hsc_min(hsc_round_up(n, width), COLUMNS_WANTED);
+  made.m = hsc_min(m, ROWS_WANTED);
   return made;
 }
 
 int64_t hsc_narrow_scratch_bytes(const hsc_cpu_isa *isa, int64_t m, int64_t n, int64_t k) {
   const hsc_narrow_kernels *kernels = hsc_narrow_kernels_for(isa->level);
   blocks made = blocks_of(m, n, k, 1, kernels->width);
-  int64_t units = smaller(k, STEPS_WANTED) * (made.n + made.m);
-  return round_up(units * 4 + (made.n + made.m) * 4, 64) + 256;
+  int64_t units = hsc_min(k, STEPS_WANTED) * (made.n + made.m);
+  return hsc_round_up(units * 4 + (made.n + made.m) * 4, 64) + 256;
 }
 
 typedef struct product {
@@ -174,7 +168,7 @@ static void pack_columns(
   for (int64_t j = 0; j < n; j += p->width) {
     int32_t *sums = p->column_add + j;
     p->kernels->pack(&p->b, from + j * strides.column * bytes, strides.column, strides.row, k,
-                     (int)smaller(n - j, p->width), p->width, p->packed_b + j * p->steps,
+                     (int)hsc_min(n - j, p->width), p->width, p->packed_b + j * p->steps,
                      signed_a ? sums : NULL);
     for (int i = 0; signed_a && i < p->width; i++)
       sums[i] = (int32_t)((uint32_t)sums[i] * (uint32_t)-128);
@@ -247,14 +241,14 @@ void hsc_narrow_product(const hsc_cpu_isa *isa,
   p.column_add = (int32_t *)(p.packed_a + block.steps * block.m);
   p.row_add = p.column_add + block.n;
   for (int64_t k0 = 0; k0 < k; k0 += block.k) {
-    int64_t k_count = smaller(k - k0, block.k);
+    int64_t k_count = hsc_min(k - k0, block.k);
     p.steps = (k_count + p.per_unit - 1) / p.per_unit;
     for (int64_t n0 = 0; n0 < n; n0 += block.n) {
-      int64_t n_count = smaller(n - n0, block.n);
+      int64_t n_count = hsc_min(n - n0, block.n);
       pack_columns(&p, (const char *)b + (k0 * b_strides.row + n0 * b_strides.column) * b_bytes,
                    b_strides, n_count, k_count);
       for (int64_t m0 = 0; m0 < m; m0 += block.m) {
-        int64_t m_count = smaller(m - m0, block.m);
+        int64_t m_count = hsc_min(m - m0, block.m);
         int64_t tiles =
             pack_rows(&p, (const char *)a + (m0 * a_strides.row + k0 * a_strides.column) * a_bytes,
                       a_strides, m_count, k_count);
@@ -262,7 +256,7 @@ void hsc_narrow_product(const hsc_cpu_isa *isa,
           for (int64_t t = 0; t < tiles; t++) {
             int64_t first = m_count * t / tiles;
             tile(&p, first, (int)(m_count * (t + 1) / tiles - first), j,
-                 smaller(n_count - j, p.width), out + m0 * c_row + n0, c_row, k0 > 0);
+                 hsc_min(n_count - j, p.width), out + m0 * c_row + n0, c_row, k0 > 0);
           }
       }
     }

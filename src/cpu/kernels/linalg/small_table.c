@@ -30,7 +30,9 @@ int hsc_small_linalg_lanes(const hsc_small_linalg *what, const hsc_cpu_isa *isa)
 
 int64_t hsc_small_linalg_room(const hsc_small_linalg *what, const hsc_cpu_isa *isa) {
   hsc_small_sizes sizes = hsc_small_linalg_sizes(what);
-  int64_t other = sizes.in_count == 2 ? sizes.in[what->routine == HSC_SMALL_TRSM ? 0 : 1] : 0;
+  int64_t other = 0;
+  if (sizes.in_count == 2)
+    other = what->routine == HSC_SMALL_TRSM ? sizes.in[0] : sizes.in[1];
   return (sizes.out[0] + other) * hsc_small_linalg_lanes(what, isa) * (what->is_f64 ? 8 : 4);
 }
 

@@ -229,6 +229,13 @@ static inline vf cosine_part(vf r) {
 
 enum { TRIG_SIN, TRIG_COS, TRIG_TAN };
 
+// Of the C library: for arguments so large that a quadrant in f32 says nothing.
+static inline double trig_f64(double x, int which) {
+  if (which == TRIG_SIN)
+    return sin(x);
+  return which == TRIG_COS ? cos(x) : tan(x);
+}
+
 static inline vf trig_f32(vf x, int which) {
   vi big = ~(vi)(absolute(x) < 1e8f);
   vi q;
@@ -251,9 +258,7 @@ static inline vf trig_f32(vf x, int which) {
   if (any_of(big))
     for (int i = 0; i < F32_LANES; i++)
       if (big[i])
-        result[i] = (float)(which == TRIG_SIN   ? sin((double)x[i])
-                            : which == TRIG_COS ? cos((double)x[i])
-                                                : tan((double)x[i]));
+        result[i] = (float)trig_f64((double)x[i], which);
   return result;
 }
 
