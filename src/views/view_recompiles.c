@@ -269,9 +269,8 @@ hsc_status *hsc__view_recompiles(hsc__view_context *cx) {
     hsc_table_text(cx->table, name);
     hsc_table_int(cx->table, e->duration_ns);
     hsc_table_int(cx->table, (int64_t)by_name->count);
-    hsc_table_text(cx->table, e->open  ? "was still compiling at the end"
-                              : *error ? error
-                                       : hsc_bytes_text(&why));
+    const char *outcome = *error ? error : hsc_bytes_text(&why);
+    hsc_table_text(cx->table, e->open ? "was still compiling at the end" : outcome);
     hsc_table_text(cx->table, program);
     hsc_table_int(cx->table, hsc__attr_int(cx, e, "program_bytes", 0));
     hsc_table_text(cx->table, compile_kinds[kind]);
