@@ -4,6 +4,7 @@
 
 #include <math.h>
 
+#include "base/wire/wire.h"
 #include "lab/versions/release_search_internal.h"
 
 enum { RELEASES = 30 };
@@ -179,6 +180,44 @@ static void releases_that_cannot_be_tried_are_stepped_over(void **state) {
   json_decref(changes);
 }
 
+// As jaxlib gives them: DebugOptions in ExecutableBuildOptions in CompileOptions.
+static void defaults_are_read_from_compile_options(void **state) {
+  hsc_bytes bytes = {0};
+  hsc_bytes words = {0};
+  size_t build = hsc_wire_begin(&bytes, 3);
+  hsc_wire_put_varint(&bytes, 1, 5);
+  size_t debug = hsc_wire_begin(&bytes, 3);
+  hsc_wire_put_varint(&bytes, 359, 1);      // xla_cpu_use_xnnpack, BOOL
+  hsc_wire_put_varint(&bytes, 31, 3);       // xla_backend_optimization_level, INT
+  hsc_wire_put_text(&bytes, 333, "AVX2");   // xla_cpu_max_isa, TEXT
+  hsc_wire_put_text(&bytes, 30, "fusion");  // xla_disable_hlo_passes, LIST
+  hsc_wire_put_text(&bytes, 30, "algsimp");
+  hsc_wire_put_bytes(&bytes, 422, "\1\2", 2);  // packed enumerators
+  hsc_wire_put_varint(&bytes, 99999, 7);
+  hsc_wire_end(&bytes, debug);
+  hsc_wire_end(&bytes, build);
+  hsc_bytes_append_text(&words, "a warning of absl\nDEFAULTS ");
+  for (size_t i = 0; i < bytes.size; i++)
+    hsc_bytes_printf(&words, "%02x", (unsigned char)bytes.data[i]);
+  hsc_bytes_append_text(&words, "\n");
+  json_t *defaults = hsc__release_defaults(hsc_bytes_text(&words));
+  json_t *wanted =
+      json_pack("{s:s, s:s, s:s, s:s, s:s, s:s}", "xla_cpu_use_xnnpack", "true",
+                "xla_backend_optimization_level", "3", "xla_cpu_max_isa", "AVX2",
+                "xla_disable_hlo_passes", "fusion,algsimp", "xla_cpu_experimental_ynn_fusion_type",
+                "0x0102", "option number 99999", "7");
+  assert_true(json_equal(defaults, wanted));
+  json_decref(wanted);
+  json_decref(defaults);
+  words.size -= 6;  // cut off
+  words.data[words.size] = 0;
+  assert_null(hsc__release_defaults(hsc_bytes_text(&words)));
+  assert_null(hsc__release_defaults("Traceback (most recent call last):"));
+  assert_null(hsc__release_defaults("DEFAULTS \n"));
+  hsc_bytes_deinit(&words);
+  hsc_bytes_deinit(&bytes);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(one_change_takes_few_looks),
@@ -188,6 +227,7 @@ int main(void) {
       cmocka_unit_test(noise_is_no_change),
       cmocka_unit_test(an_exponent_changes_where_the_time_does_not),
       cmocka_unit_test(releases_that_cannot_be_tried_are_stepped_over),
+      cmocka_unit_test(defaults_are_read_from_compile_options),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

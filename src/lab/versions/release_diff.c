@@ -1,5 +1,4 @@
-// release_diff.c - what two neighbouring releases make of one program, and which options bring the
-// old behaviour back.
+// release_diff.c - what two neighbouring releases make of one program.
 //
 // Each release is asked for everything that it tells: counts of the final program, the program
 // after each pass that changed it, the passes that ran, options that are not as they are by
@@ -352,6 +351,7 @@ hsc_status *hsc__version_differences(hsc__versions *v,
   made before = {0};
   made after = {0};
   hsc__version_say(v, bad->version, "what differs");
+  HSC_TRY(hsc__version_defaults(v, good, bad, out_differences, out_not_compared));
   hsc_status *status = describe(v, good->version, &before);
   if (!status)
     status = describe(v, bad->version, &after);
@@ -376,118 +376,4 @@ hsc_status *hsc__version_differences(hsc__versions *v,
   deinit(&before);
   deinit(&after);
   return status;
-}
-
-// ---- options that bring it back -----------------------------------------------------------------
-
-static const struct {
-  const char *device, *option, *value, *doc;
-} FLAGS[] = {
-#define FLAG(device, option, value, doc) {device, option, value, doc},
-#include "lab/versions/restoring_flags.def"
-#undef FLAG
-};
-
-static json_t *value_of(const char *text) {
-  char *end = NULL;
-  long long number = strtoll(text, &end, 10);
-  if (!strcmp(text, "true") || !strcmp(text, "false"))
-    return json_boolean(text[0] == 't');
-  return *text && !*end ? json_integer(number) : json_string(text);
-}
-
-// A value is cured that surely is nearer to the good release's than to the bad one's. An option
-// that is refused is no cure: nothing was computed.
-static bool is_cured(const hsc__versions *v,
-                     const hsc__try *good,
-                     const hsc__try *bad,
-                     const hsc__try *t) {
-  if (t->reason)
-    return false;
-  if (hsc__is_measured(v))
-    return t->high < sqrt(good->value * bad->value);
-  bool runs = t->seen && !strcmp(t->seen, "runs");
-  return t->word == HSC__GOOD && (runs || v->options->symptom.kind == HSC_SYMPTOM_WRONG);
-}
-
-static hsc_status *try_option(
-    hsc__versions *v, const hsc__try *bad, const char *option, const char *value, hsc__try *t) {
-  json_t *overrides = v->options->overrides ? json_deep_copy(v->options->overrides) : json_object();
-  if (!overrides)
-    return hsc_status_out_of_memory();
-  *t = hsc__try_of(bad->version);
-  json_object_set_new(overrides, option, value_of(value));
-  hsc__version_say(v, bad->version, option);
-  hsc_status *status = hsc__version_look(v, t, overrides);
-  json_decref(overrides);
-  return status;
-}
-
-// Options are many: of several sizes the largest alone is looked at.
-static hsc__versions without_sizes(const hsc__versions *v) {
-  hsc__versions largest = *v;
-  largest.size_count = 0;
-  return largest;
-}
-
-// One of them, from the store where an interrupted search has it already.
-static hsc_status *restore_by(hsc__versions *v,
-                              const hsc__try *good,
-                              const hsc__try *bad,
-                              const char *text,
-                              size_t i,
-                              bool *out_cured,
-                              json_t **out_row) {
-  hsc__try t;
-  char *state = NULL;
-  char *message = NULL;
-  json_t *answer = NULL;
-  hsc_store *store = v->options->store;
-  const char *key = hsc_arena_printf(v->arena, "%s with %s", bad->version, text);
-  HSC_TRY(hsc_arena_status(v->arena));
-  if (store)
-    HSC_TRY(hsc_store_get_task(store, v->experiment, key, &state, &message, &answer));
-  hsc_free(state);
-  hsc_free(message);
-  if (!answer) {
-    hsc__versions largest = without_sizes(v);
-    HSC_TRY(try_option(&largest, bad, FLAGS[i].option, FLAGS[i].value, &t));
-    bool cured = is_cured(v, good, bad, &t);
-    const char *seen = t.reason ? t.reason : t.seen;
-    if (!seen)
-      seen = "";
-    answer = json_pack("{s:s, s:s, s:b, s:s}", "option", text, "brings_back", FLAGS[i].doc,
-                       "restores", cured, "seen", seen);
-    if (!answer)
-      return hsc_status_out_of_memory();
-    if (store)
-      HSC_TRY(hsc_store_put_task(
-          store, v->experiment,
-          &(hsc_task){.key = key, .status = "ok", .message = "", .answer = answer}));
-  }
-  *out_cured = json_is_true(json_object_get(answer, "restores"));
-  *out_row = answer;
-  return NULL;
-}
-
-hsc_status *hsc__version_restore(hsc__versions *v,
-                                 const hsc__try *good,
-                                 const hsc__try *bad,
-                                 json_t *out_tried,
-                                 json_t *out_flags) {
-  for (size_t i = 0; i < HSC_COUNT_OF(FLAGS); i++) {
-    bool cured = false;
-    json_t *row = NULL;
-    if (!hsc_starts_with(v->device, FLAGS[i].device))
-      continue;
-    const char *text = hsc_arena_printf(v->arena, "%s=%s", FLAGS[i].option, FLAGS[i].value);
-    HSC_TRY(hsc_arena_status(v->arena));
-    if (v->options->stop && *v->options->stop)
-      return HSC_ERR(CANCELLED, "stopped");
-    HSC_TRY(restore_by(v, good, bad, text, i, &cured, &row));
-    json_array_append_new(out_tried, row);
-    if (cured)
-      json_array_append_new(out_flags, json_string(text));
-  }
-  return NULL;
 }

@@ -336,6 +336,7 @@ done:
   json_decref(options_tried);
   json_decref(restored);
   json_decref(not_compared);
+  json_decref(v.changed_defaults);
   hsc_scratch_destroy(v.scratch);
   hsc_arena_destroy(v.arena);
   return status;

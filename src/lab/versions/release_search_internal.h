@@ -41,6 +41,7 @@ typedef struct hsc__versions {
   double limit;           // between good and bad values; NaN = not known yet
   double exponent_limit;  // the same of exponents; NaN without sizes
   int64_t experiment;
+  json_t *changed_defaults;  // {option: [good, bad]} of the first change; NULL = not asked yet
 } hsc__versions;
 
 // ---- release_changes.c: good, bad, and where it changes -----------------------------------------
@@ -94,7 +95,21 @@ HSC_MUST_USE hsc_status *hsc__version_differences(hsc__versions *v,
                                                   const hsc__try *bad,
                                                   json_t *out_differences,
                                                   json_t *out_not_compared);
-// Tries the options of restoring_flags.def on `bad`: appends {"option", "restores", "seen"} of
+// ---- release_options.c: options of two neighbours -----------------------------------------------
+
+// Appends {"what", "before", "after"} for each compile option that concerns the device and has
+// another default, and keeps them in changed_defaults.
+HSC_MUST_USE hsc_status *hsc__version_defaults(hsc__versions *v,
+                                               const hsc__try *good,
+                                               const hsc__try *bad,
+                                               json_t *out_differences,
+                                               json_t *out_not_compared);
+// {option: default} of the words that a release was made to say: "DEFAULTS " and a
+// CompileOptionsProto in hexadecimal digits. What is zero, false or "" is not there. NULL: they do
+// not say it.
+json_t *hsc__release_defaults(const char *words);
+// Tries on `bad` the defaults that changed, as `good` has them, and the options of
+// restoring_flags.def: appends {"option", "restores", "seen"} of
 // each, and to out_flags ("NAME=VALUE") those with which it is as `good` is.
 HSC_MUST_USE hsc_status *hsc__version_restore(hsc__versions *v,
                                               const hsc__try *good,
