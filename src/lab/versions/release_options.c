@@ -59,7 +59,7 @@ static void bytes_of_hex(const char *text, hsc_bytes *out) {
   }
 }
 
-// Bytes that are no text (packed numbers of enumerators; an option that was dropped since) are given
+// Bytes that are no text (packed numbers of enumerators, an option that was dropped since) come
 // as hexadecimal digits.
 static json_t *bytes_text(hsc_view bytes) {
   hsc_bytes digits = {0};
