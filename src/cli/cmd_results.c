@@ -133,6 +133,17 @@ static json_t *experiment_json(const hsc_experiment *e) {
                    e->environment, "result", e->result);
 }
 
+// "vmap_small/trial/3" -> "vmap_small", "cpu/series" and "cpu/process/2" -> "cpu"; other keys stay
+// whole.
+static const char *group_of(hsc_arena *arena, const char *key) {
+  const char *mark = strstr(key, "/trial/");
+  if (!mark)
+    mark = strstr(key, "/process/");
+  if (!mark && hsc_ends_with(key, "/series"))
+    mark = key + strlen(key) - strlen("/series");
+  return mark ? hsc_arena_strndup(arena, key, (size_t)(mark - key)) : hsc_arena_strdup(arena, key);
+}
+
 static hsc_status *show_samples(hsc_cli *cli, hsc_store *store, const hsc_experiment *e) {
   json_t *tasks = NULL;
   json_t *task;
@@ -148,24 +159,29 @@ static hsc_status *show_samples(hsc_cli *cli, hsc_store *store, const hsc_experi
     status = print_json(cli, document);
     json_decref(document);
   } else if (!(status = hsc_table_create("samples", &table))) {
-    static const char *const columns[] = {"task", "status", "series", "position", "value"};
+    static const char *const columns[] = {"task", "status", "series", "position", "value", "what"};
     for (size_t i = 0; i < HSC_COUNT_OF(columns); i++)
       hsc_table_column(table, columns[i], "");
     size_t t, i;
     json_array_foreach (tasks, t, task) {
       const char *name;
+      const char *key = json_string_value(json_object_get(task, "key"));
+      const char *group = group_of(cli->arena, key);
       json_object_foreach (hsc_json_path(task, "answer", "series", NULL), name, values) {
+        const char *what = hsc_arena_printf(cli->arena, "%s/%s", group, name);
         json_array_foreach (values, i, value) {
           hsc_table_row(table);
-          hsc_table_text(table, json_string_value(json_object_get(task, "key")));
+          hsc_table_text(table, key);
           hsc_table_text(table, json_string_value(json_object_get(task, "status")));
           hsc_table_text(table, name);
           hsc_table_int(table, (int64_t)i);
           hsc_table_double(table, json_number_value(value));
+          hsc_table_text(table, what);
         }
       }
     }
-    status = hsc_cli_table(cli, table);
+    if (!(status = hsc_arena_status(cli->arena)))
+      status = hsc_cli_table(cli, table);
   }
   json_decref(tasks);
   return status;
@@ -269,17 +285,6 @@ static hsc_status *show(const results_args *args, hsc_cli *cli, hsc_store *store
 
 // ---- compare ------------------------------------------------------------------------------------
 
-// "vmap_small/trial/3" -> "vmap_small", "cpu/series" and "cpu/process/2" -> "cpu"; other keys stay
-// whole.
-static const char *group_of(hsc_arena *arena, const char *key) {
-  const char *mark = strstr(key, "/trial/");
-  if (!mark)
-    mark = strstr(key, "/process/");
-  if (!mark && hsc_ends_with(key, "/series"))
-    mark = key + strlen(key) - strlen("/series");
-  return mark ? hsc_arena_strndup(arena, key, (size_t)(mark - key)) : hsc_arena_strdup(arena, key);
-}
-
 typedef struct series_group {
   const char *name;
   double *values;  // a median a task
@@ -324,35 +329,49 @@ static hsc_status *read_groups(hsc_store *store, int64_t id, hsc_arena *arena, s
   return status;
 }
 
+// "run of model.hlo on cpu, done": two experiments may be of anything. Errors: NOT_FOUND.
+static hsc_status *describe(hsc_store *store, int64_t id, hsc_arena *arena, const char **out_text) {
+  hsc_experiment_list found = {0};
+  hsc_status *status = hsc_store_get(store, id, &found);
+  if (!status) {
+    const hsc_experiment *e = &found.items[0];
+    *out_text =
+        hsc_arena_printf(arena, "%s of %s on %s, %s", e->kind, e->subject, e->device, e->status);
+    status = hsc_arena_status(arena);
+  }
+  hsc_experiment_list_deinit(&found);
+  return status;
+}
+
 static hsc_status *compare(const results_args *args, hsc_cli *cli, hsc_store *store) {
   int64_t ids[2];
   series_groups groups[2] = {{0}};
   hsc_table *table = NULL;
   if (args->ids.count != 2)
     return hsc_cli_usage(cli, "compare needs the numbers of two experiments");
+  const char *names[2];
   for (int i = 0; i < 2; i++) {
-    hsc_experiment_list found = {0};
     HSC_TRY(read_id(cli, args->ids.items[i], &ids[i]));
-    hsc_status *status = hsc_store_get(store, ids[i], &found);  // NOT_FOUND in words
-    hsc_experiment_list_deinit(&found);
-    HSC_TRY(status);
+    HSC_TRY(describe(store, ids[i], cli->arena, &names[i]));  // NOT_FOUND in words
     HSC_TRY(read_groups(store, ids[i], cli->arena, &groups[i]));
   }
+  if (ids[0] == ids[1])
+    return hsc_cli_usage(cli, "compare needs two experiments; %lld is one", (long long)ids[0]);
   HSC_TRY(hsc_table_create("compare", &table));
   static const char *const columns[][2] = {
       {"what", ""}, {"first", "s"}, {"second", "s"}, {"ratio", "ratio"}, {"second is", ""}};
   for (size_t i = 0; i < HSC_COUNT_OF(columns); i++)
     hsc_table_column(table, columns[i][0], columns[i][1]);
-  size_t only = 0;
+  size_t both = 0;
   for (size_t g = 0; g < groups[1].count; g++) {
     const series_group *b = &groups[1].items[g];
     const series_group *a = NULL;
     for (size_t k = 0; k < groups[0].count && !a; k++)
       if (!strcmp(groups[0].items[k].name, b->name))
         a = &groups[0].items[k];
-    only += !a;
     if (!a)
       continue;
+    both++;
     double first = hsc_stats_median(a->values, a->count) / 1e9;
     double second = hsc_stats_median(b->values, b->count) / 1e9;
     hsc_table_row(table);
@@ -368,9 +387,20 @@ static hsc_status *compare(const results_args *args, hsc_cli *cli, hsc_store *st
       "differs between them, however many runs each has; measured in turn: hloscope run "
       "-d A,B --processes=6 (two devices), hloscope gate --against (two versions), "
       "hloscope.compare in Python (two programs)");
-  if (only)
-    hsc_table_note(table, "%zu series are in experiment %lld only", only, (long long)ids[1]);
-  return hsc_cli_table(cli, table);
+  for (int i = 0; i < 2; i++)
+    if (groups[i].count > both)
+      hsc_table_note(table, "%zu series %s in experiment %lld only", groups[i].count - both,
+                     groups[i].count - both == 1 ? "is" : "are", (long long)ids[i]);
+  if (both) {
+    hsc_table_note(table, "first: %s; second: %s", names[0], names[1]);
+    return hsc_cli_table(cli, table);
+  }
+  hsc_table_destroy(table);
+  return HSC_ERR(FAILED_PRECONDITION,
+                 "no time is in both: experiment %lld (%s) has %zu series of runs, experiment %lld "
+                 "(%s) %zu, and none of one name",
+                 (long long)ids[0], names[0], groups[0].count, (long long)ids[1], names[1],
+                 groups[1].count);
 }
 
 static hsc_status *run(const void *args_of_command, hsc_cli *cli) {

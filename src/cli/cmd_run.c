@@ -126,15 +126,22 @@ static const hsc_option options[] = {
     HSC_OPTION_END,
 };
 
-// 1 where a device failed or numbers differ, 3 where they could not all be compared.
+// 1 where a device failed or numbers differ, 3 where a device does not support the program or the
+// numbers could not all be compared.
 static int exit_code_of(json_t *result) {
+  enum { FAILED = 1, UNSUPPORTED = 3 };
   json_t *device;
   size_t i;
   const char *verdict = json_string_value(json_object_get(result, "verdict"));
-  json_array_foreach (json_object_get(result, "devices"), i, device)
-    if (strcmp(json_string_value(json_object_get(device, "status")), "ok") != 0)
-      return 1;
-  return verdict ? hsc_agreement_exit_code_of(verdict) : 0;
+  int code = verdict ? hsc_agreement_exit_code_of(verdict) : 0;
+  json_array_foreach (json_object_get(result, "devices"), i, device) {
+    const char *status = json_string_value(json_object_get(device, "status"));
+    if (!strcmp(status, "unsupported"))
+      code = code ? code : UNSUPPORTED;
+    else if (strcmp(status, "ok") != 0)
+      return FAILED;
+  }
+  return code;
 }
 
 // Of two programs both must take them: what they compute is compared.

@@ -521,7 +521,11 @@ static void print_headline(hsc_cli *cli, json_t *result) {
       hsc_bytes_printf(&line, " (%s to %s%s)", text[1], text[2],
                        processes ? "" : " in this process");
     hsc_format_quantity(first, "s", unicode, text[0]);
-    hsc_bytes_printf(&line, "; the first result took %s from nothing", text[0]);
+    // a compiled program that lay on the disk is not nothing
+    const char *compiled = json_string_value(json_object_get(device, "compile"));
+    bool on_disk = compiled && !strcmp(compiled, "disk");
+    hsc_bytes_printf(&line, "; the first result took %s from %s", text[0],
+                     on_disk ? "a start with the compiled program on disk" : "nothing");
     hsc_cli_paragraph(cli, "%s\n", hsc_bytes_text(&line));
     hsc_bytes_deinit(&line);
   }

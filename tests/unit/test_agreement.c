@@ -45,6 +45,22 @@ static void a_difference_stays_one(void **state) {
   hsc_agreement_destroy(a);
 }
 
+// Of a program that nobody ran not even the number of its outputs is known.
+static void what_nobody_counted_is_in_no_count(void **state) {
+  hsc_agreement *a = start("output");
+  hsc_agreement_gap_uncounted(a, NULL, "cpu", "unsupported");
+  expect_verdict(a, HSC_AGREEMENT_UNKNOWN, 3);
+  expect_sentence(a, "unknown: no output could be compared; not compared: cpu: unsupported");
+  json_t *coverage = hsc_agreement_coverage(a);
+  assert_int_equal(json_integer_value(json_object_get(coverage, "outputs")), 0);
+  assert_int_equal(json_array_size(json_object_get(coverage, "not_compared")), 1);
+  json_decref(coverage);
+  hsc_agreement_compared(a, "output 0", HSC_FINDING_EQUAL);
+  expect_verdict(a, HSC_AGREEMENT_PARTLY, 3);
+  expect_sentence(a, "equal as far as compared: 1 of 1 output; not compared: cpu: unsupported");
+  hsc_agreement_destroy(a);
+}
+
 // What is compared with itself shows nothing.
 static void an_anchor_is_no_comparison(void **state) {
   hsc_agreement *a = start("stage");
@@ -130,6 +146,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(equal_needs_everything),
       cmocka_unit_test(a_difference_stays_one),
+      cmocka_unit_test(what_nobody_counted_is_in_no_count),
       cmocka_unit_test(an_anchor_is_no_comparison),
       cmocka_unit_test(a_headline_is_one_line),
       cmocka_unit_test(rounding_is_close),

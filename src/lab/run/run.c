@@ -605,8 +605,15 @@ static hsc_status *compare_device(const hsc__device_run *first,
     hsc_agreement_compared(agreement, what, finding);
     json_array_append(rows, row);
   }
-  // at least one: a device without outputs was to be compared all the same
-  size_t wanted = json_array_size(outputs) ? json_array_size(outputs) : 1;
+  // Where only one of the two ran, its outputs are those that were to be compared; where neither
+  // did, nobody knows how many there are.
+  size_t wanted = json_array_size(outputs);
+  if (!wanted)
+    wanted = json_array_size(json_object_get(device->first, "outputs"));
+  if (!wanted)
+    hsc_agreement_gap_uncounted(agreement,
+                                json_pack("{s:s, s:n}", "device", device->text, "output"), name,
+                                reason ? reason : hsc_status_message(failed));
   for (i = json_array_size(own); i < wanted; i++)
     hsc_agreement_gap(agreement,
                       json_pack("{s:s, s:I}", "device", device->text, "output", (json_int_t)i),
@@ -642,9 +649,22 @@ static bool has_device(const hsc_run_options *o, const hsc__device_run *devices)
   return false;
 }
 
+// What the tasks of a device are stored under: its name, with a number where it was given before
+// ("-d cpu,cpu"), for a task that has the key of another takes its place.
+static void task_group(const hsc__device_run *devices, size_t device, hsc_bytes *out) {
+  size_t before = 0;
+  for (size_t i = 0; i < device; i++)
+    before += !strcmp(devices[i].text, devices[device].text);
+  hsc_bytes_reset(out);
+  hsc_bytes_append_text(out, devices[device].text);
+  if (before)
+    hsc_bytes_printf(out, "#%zu", before + 1);
+}
+
 // The runs of processes after the first, as "DEVICE/process/1" and so on.
 static hsc_status *keep_processes(const hsc_run_options *o,
                                   int64_t id,
+                                  const char *group,
                                   const hsc__device_run *device) {
   hsc_status *status = NULL;
   for (size_t p = 0; p < device->process_count && device->process_count > 1 && !status; p++) {
@@ -654,7 +674,7 @@ static hsc_status *keep_processes(const hsc_run_options *o,
     for (size_t i = 0; i < times->count; i++)
       json_array_append_new(run_ns, json_real(times->samples[i] * 1e9));
     json_t *answer = json_pack("{s:{s:o}}", "series", "run_ns", run_ns);
-    hsc_bytes_printf(&key, "%s/process/%zu", device->text, p + 1);
+    hsc_bytes_printf(&key, "%s/process/%zu", group, p + 1);
     status = hsc_store_put_task(
         o->store, id, &(hsc_task){.key = hsc_bytes_text(&key), .status = "ok", .answer = answer});
     hsc_bytes_deinit(&key);
@@ -676,6 +696,7 @@ static hsc_status *keep(const hsc_run_options *o,
   int64_t id = 0;
   hsc_status *status = NULL;
   hsc_bytes names = {0};
+  hsc_bytes group = {0};
   for (size_t i = 0; i < o->device_count; i++)
     hsc_bytes_printf(&names, "%s%s", i ? "," : "", devices[i].text);
   if (!status)
@@ -695,12 +716,13 @@ static hsc_status *keep(const hsc_run_options *o,
     json_t *const answers[] = {devices[i].facts, devices[i].first, devices[i].series,
                                devices[i].describe};
     failed |= devices[i].outcome != HSC_OUTCOME_OK;
+    task_group(devices, i, &group);
     for (size_t k = 0; k < HSC_COUNT_OF(jobs) && !status; k++) {
       bool last = k + 1 == HSC_COUNT_OF(jobs) || !answers[k + 1];
       if (!answers[k] && !(k == 0 && devices[i].outcome != HSC_OUTCOME_OK))
         continue;
       hsc_bytes key = {0};
-      hsc_bytes_printf(&key, "%s/%s", devices[i].text, jobs[k]);
+      hsc_bytes_printf(&key, "%s/%s", hsc_bytes_text(&group), jobs[k]);
       bool bad = last && devices[i].outcome != HSC_OUTCOME_OK;
       status = hsc_store_put_task(
           o->store, id,
@@ -711,12 +733,15 @@ static hsc_status *keep(const hsc_run_options *o,
       hsc_bytes_deinit(&key);
     }
   }
-  for (size_t i = 0; i < o->device_count && !status; i++)
-    status = keep_processes(o, id, &devices[i]);
+  for (size_t i = 0; i < o->device_count && !status; i++) {
+    task_group(devices, i, &group);
+    status = keep_processes(o, id, hsc_bytes_text(&group), &devices[i]);
+  }
   if (!status) {
     json_object_set_new(result, "experiment", json_integer((json_int_t)id));
     status = hsc_store_finish(o->store, id, failed ? "failed" : "done", result);
   }
+  hsc_bytes_deinit(&group);
   hsc_bytes_deinit(&names);
   json_decref(environment);
   json_decref(configuration);

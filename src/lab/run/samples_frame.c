@@ -174,6 +174,7 @@ typedef struct roles {
   size_t named;   // the one that was asked for
   size_t only;    // the samples, where one column holds numbers
   size_t numbers, texts;
+  bool counts_left_out;  // groups named *_count: which block, which variant; not what was measured
 } roles;
 
 static hsc_status *find_roles(hsc__frame *frame,
@@ -250,21 +251,48 @@ static hsc_status *series_by_group(hsc_samples *set,
                 group->name, groups),
         path, 1, 0, NULL);
   for (size_t g = 0; g < groups; g++)
-    HSC_TRY(one_series(set, frame, path, r->only, group, g, block_column, text_of_code(group, g),
-                       options));
+    if (!r->counts_left_out || !hsc_ends_with(text_of_code(group, g), "_count"))
+      HSC_TRY(one_series(set, frame, path, r->only, group, g, block_column, text_of_code(group, g),
+                         options));
   return NULL;
+}
+
+static size_t column_named(const hsc__frame *frame, const char *name) {
+  for (size_t c = 0; c < frame->column_count; c++)
+    if (!strcmp(frame->columns[c].name, name))
+      return c;
+  return SIZE_MAX;
+}
+
+// What `hloscope results show ID --samples` prints is read as what it is: a series for each thing
+// that was measured, with its tasks as processes. Its column "position" is no sample.
+static bool is_own_form(const hsc__frame *frame, const hsc_samples_options *options) {
+  static const char *const names[] = {"task", "position", "value", "what"};
+  for (size_t i = 0; i < HSC_COUNT_OF(names); i++)
+    if (column_named(frame, names[i]) == SIZE_MAX)
+      return false;
+  return !options->column && !options->by && !options->blocks;
 }
 
 hsc_status *hsc__frame_series(hsc_samples *set,
                               hsc__frame *frame,
                               const char *path,
-                              const hsc_samples_options *options) {
+                              const hsc_samples_options *given) {
+  hsc_samples_options of_form = *given;
+  const hsc_samples_options *options = &of_form;
   roles r;
   if (frame->row_count == 0)
     return NULL;
   for (size_t c = 0; c < frame->column_count; c++)
     frame->columns[c].is_decided = frame->columns[c].is_decided || frame->columns[c].numbers;
+  bool own = is_own_form(frame, given);
+  if (own) {
+    of_form.column = "value";
+    of_form.by = "what";
+    of_form.blocks = "task";
+  }
   HSC_TRY(find_roles(frame, path, options, &r));
+  r.counts_left_out = own;
   const hsc__frame_column *block_column = r.blocks == SIZE_MAX ? NULL : &frame->columns[r.blocks];
   if (r.by != SIZE_MAX)
     return series_by_group(set, frame, path, &r, block_column, options);

@@ -8,6 +8,7 @@
 typedef struct entry {
   char *name;
   bool gap;
+  bool uncounted;  // a gap of things whose number is not known
   bool anchor;
   hsc_finding finding;
   json_t *row;  // of a gap, with its reason
@@ -110,8 +111,21 @@ void hsc_agreement_gap(hsc_agreement *agreement,
   added->row = row;
 }
 
+void hsc_agreement_gap_uncounted(hsc_agreement *agreement,
+                                 json_t *key,
+                                 const char *name,
+                                 const char *reason) {
+  size_t before = agreement->count;
+  hsc_agreement_gap(agreement, key, name, reason);
+  if (agreement->count > before)
+    agreement->entries[before].uncounted = true;
+}
+
 size_t hsc_agreement_wanted(const hsc_agreement *agreement) {
-  return agreement->count;
+  size_t count = 0;
+  for (size_t i = 0; i < agreement->count; i++)
+    count += !agreement->entries[i].uncounted;
+  return count;
 }
 
 static size_t agreement_compared_count(const hsc_agreement *agreement) {
@@ -249,25 +263,30 @@ void hsc_agreement_sentence(const hsc_agreement *agreement, hsc_bytes *out) {
   size_t shown = 0;
   size_t compared = agreement_compared_count(agreement);
   hsc_finding worst = worst_finding(agreement, &shown);
-  const char *plural = agreement->count == 1 ? "" : "s";
+  size_t wanted = hsc_agreement_wanted(agreement);
+  size_t missing = wanted - anchors(agreement);
+  const char *plural = wanted == 1 ? "" : "s";
   switch (hsc_agreement_verdict_of(agreement)) {
     case HSC_AGREEMENT_EQUAL:
     case HSC_AGREEMENT_CLOSE:
       hsc_bytes_printf(out, "%s: all of %zu %s%s compared",
                        worst == HSC_FINDING_ROUNDING ? "close, by rounding" : finding_texts[worst],
-                       agreement->count, agreement->unit, plural);
+                       wanted, agreement->unit, plural);
       break;
     case HSC_AGREEMENT_DIFFERENT:
-      hsc_bytes_printf(out, "different in %zu of %zu %s%s", differing(agreement), agreement->count,
+      hsc_bytes_printf(out, "different in %zu of %zu %s%s", differing(agreement), wanted,
                        agreement->unit, plural);
       break;
     case HSC_AGREEMENT_PARTLY:
       hsc_bytes_printf(out, "%s as far as compared: %zu of %zu %s%s", finding_texts[worst],
-                       compared, agreement->count, agreement->unit, plural);
+                       compared, wanted, agreement->unit, plural);
       break;
     case HSC_AGREEMENT_UNKNOWN:
-      hsc_bytes_printf(out, "unknown: none of %zu %s%s could be compared",
-                       agreement->count - anchors(agreement), agreement->unit, plural);
+      if (missing)
+        hsc_bytes_printf(out, "unknown: none of %zu %s%s could be compared", missing,
+                         agreement->unit, missing == 1 ? "" : "s");
+      else
+        hsc_bytes_printf(out, "unknown: no %s could be compared", agreement->unit);
       break;
   }
   write_gaps(agreement, out);
@@ -284,7 +303,7 @@ json_t *hsc_agreement_coverage(const hsc_agreement *agreement) {
   bool failed =
       !coverage || !gaps || hsc_bytes_text(&key)[0] == 0 ||
       json_object_set_new(coverage, hsc_bytes_text(&key),
-                          json_integer((json_int_t)agreement->count)) ||
+                          json_integer((json_int_t)hsc_agreement_wanted(agreement))) ||
       json_object_set_new(coverage, "compared",
                           json_integer((json_int_t)agreement_compared_count(agreement))) ||
       json_object_set(coverage, "not_compared", gaps);

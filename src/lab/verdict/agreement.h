@@ -55,6 +55,12 @@ void hsc_agreement_anchor(hsc_agreement *agreement, const char *name);
 // One thing was to be compared and was not. `key`, an object, takes "reason" and is the row of
 // not_compared in JSON; stolen.
 void hsc_agreement_gap(hsc_agreement *agreement, json_t *key, const char *name, const char *reason);
+// The same of things of which not even the number is known, for what has them failed: they are in
+// no count.
+void hsc_agreement_gap_uncounted(hsc_agreement *agreement,
+                                 json_t *key,
+                                 const char *name,
+                                 const char *reason);
 
 size_t hsc_agreement_wanted(const hsc_agreement *agreement);
 hsc_agreement_verdict hsc_agreement_verdict_of(const hsc_agreement *agreement);
