@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "lab/run/json_tree.h"
+#include "stats/stats_interleaved.h"
 
 enum { MOST_ROWS = 24 };
 
@@ -122,14 +123,22 @@ static void add_notes(hsc_table *table, json_t *result, size_t left_out) {
   const char *headline = json_string_value(hsc_json_path(result, "numbers", "headline", NULL));
   if (headline)
     hsc_table_note(table, "numbers against %s: %s", against ? against : "what is right", headline);
+  const json_t *made = hsc_json_path(result, "timing", "processes", NULL);
+  long long processes = made ? (long long)json_integer_value(made) : 0;
+  bool has_intervals = processes >= HSC_LEAST_PROCESSES;
   if (isfinite(low))
-    hsc_table_note(
-        table,
-        "total time: without the pass over with it, [95 %% interval]; of placebos, which "
-        "are the same program, %.3f to %.3f",
-        low, high);
+    hsc_table_note(table,
+                   "total time: without the pass over with it%s; of placebos, which are the same "
+                   "program, %.3f to %.3f",
+                   has_intervals ? ", [95 % interval]" : "", low, high);
+  if (isfinite(low) && !has_intervals)
+    hsc_table_note(table,
+                   "no interval and no verdict from %lld process%s: what differs between processes "
+                   "is not known from fewer than %d (--processes, --time-budget)",
+                   processes, processes == 1 ? "" : "es", HSC_LEAST_PROCESSES);
   if (left_out)
-    hsc_table_note(table, "%zu more rows, and all columns: --all", left_out);
+    hsc_table_note(table, "%zu more row%s, and all columns: --all", left_out,
+                   left_out == 1 ? "" : "s");
 }
 
 hsc_status *hsc_cli_ablate_short(json_t *result, hsc_cli *cli) {

@@ -14,6 +14,7 @@
 #include "cli/child_program.h"
 #include "cli/profile_peaks.h"
 #include "cli/profile_short.h"
+#include "cli/trace_short.h"
 #include "lab/devices/devices.h"
 #include "worker/lab_compile.h"
 #include "lab/run/profile_diff.h"
@@ -283,9 +284,18 @@ static hsc_status *show_calls(const profile_args *args, const char *calls, hsc_c
   if (rename(calls, kept))
     return hsc_status_errno(errno, "cannot be made of what was recorded", kept);
   HSC_TRY(hsc_capture_open(kept, &capture));
-  hsc_status *status = hsc_view_table(capture, HSC_VIEW_summary, NULL, &table);
-  if (!status)
+  hsc_status *status = NULL;
+  if (cli->format == HSC_FORMAT_TEXT) {
+    hsc_cli_paragraph(cli,
+                      "No operator of these runs is known: the program was killed before its "
+                      "profiler wrote any.\n");
+    status = hsc_cli_trace_short(capture, cli);
+  } else if (!(status = hsc_view_table(capture, HSC_VIEW_summary, NULL, &table))) {
+    hsc_table_note(table,
+                   "operators are missing: the program was killed before its profiler wrote "
+                   "any; these are its calls");
     status = hsc_cli_table(cli, table);
+  }
   hsc_capture_close(capture);
   if (!status)
     hsc_cli_say(cli, "hloscope tables %s VIEW; --duration-ms or --steps write operators earlier",

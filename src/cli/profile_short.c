@@ -45,11 +45,23 @@ static int by_value(const void *a, const void *b) {
 static const char *const activities[] = {"compute", "collective", "transfer",
                                          "compile", "host",       "idle"};
 
-// The time of all steps in one activity, or ("time") from step to step.
-static double sum_of(const hsc_table *steps, const char *column) {
+// The time of steps in one activity, of those that last from `least` to `most`.
+static double sum_between(const hsc_table *steps, const char *column, double least, double most) {
   double sum = 0;
   for (size_t i = 0; i < hsc_table_row_count(steps); i++) {
     double value = hsc_cli_number(steps, i, column);
+    double time = hsc_cli_number(steps, i, "time");
+    if (!isnan(value) && time >= least && time <= most)
+      sum += value;
+  }
+  return sum;
+}
+
+// Of all rows, steps or not.
+static double sum_of(const hsc_table *table, const char *column) {
+  double sum = 0;
+  for (size_t i = 0; i < hsc_table_row_count(table); i++) {
+    double value = hsc_cli_number(table, i, column);
     sum += isnan(value) ? 0 : value;
   }
   return sum;
@@ -57,34 +69,33 @@ static double sum_of(const hsc_table *steps, const char *column) {
 
 // "A step takes 4.1 ms (median of 20): 98 % compute, 2 % host." The time is from one start to the
 // next; where the device waits in between, the sentence says so and not that the step takes it:
-// "A step begins every 4.1 ms (median of 20): 81 % compute, 19 % idle."
+// "A step begins every 4.1 ms (median of 20): 81 % compute, 19 % idle." Like the median, the shares
+// are of the steps in the middle: one step that was held up would make all of them idle.
 static hsc_status *say_steps(const hsc_table *steps, hsc_arena *arena, hsc_bytes *out) {
   size_t rows = hsc_table_row_count(steps);
   double *times = rows ? HSC_NEW_ARRAY(arena, double, rows) : NULL;
   if (!times)
     return hsc_arena_status(arena);
-  double whole = 0;
-  double idle = 0;
   size_t count = 0;
   for (size_t i = 0; i < rows; i++) {
     double time = hsc_cli_number(steps, i, "time");
-    double waited = hsc_cli_number(steps, i, "idle");
-    if (!(time > 0))
-      continue;
-    times[count++] = time;
-    whole += time;
-    idle += isnan(waited) ? 0 : waited;
+    if (time > 0)
+      times[count++] = time;
   }
   if (!count)
     return NULL;
   qsort(times, count, sizeof *times, by_value);
+  double least = times[count / 4];
+  double most = times[count - 1 - count / 4];
+  double whole = sum_between(steps, "time", least, most);
+  double idle = sum_between(steps, "idle", least, most);
   char median[32];
   hsc_format_quantity((times[(count - 1) / 2] + times[count / 2]) / 2, "ns", false, median);
   hsc_bytes_printf(out, "A step %s %s (median of %zu)",
                    idle > whole * WAITS_BETWEEN ? "begins every" : "takes", median, count);
   const char *between = ": ";
   for (size_t p = 0; p < HSC_COUNT_OF(activities); p++) {
-    double sum = sum_of(steps, activities[p]);
+    double sum = sum_between(steps, activities[p], least, most);
     if (sum < whole / 200)
       continue;
     hsc_bytes_printf(out, "%s%.0f %% %s", between, 100 * sum / whole, activities[p]);

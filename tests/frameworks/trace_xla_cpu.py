@@ -383,8 +383,11 @@ if len(sys.argv) > 1: os.kill(os.getpid(), signal.SIGKILL)
     )
     check(
         "a killed program has its signal's exit code, and is reported what is missing",
-        made.returncode == 137 and "operators are missing" in made.stderr,
-        made.stderr[-800:],
+        made.returncode == 137
+        and "operators are missing" in made.stderr
+        and made.stdout.startswith("No operator of these runs is known")
+        and "timed by their call" in made.stdout.replace("\n", " "),
+        made.stdout[:400] + made.stderr[-800:],
     )
     rows = table(os.path.join(killed, "calls.hsc"), "executions")["rows"]
     check("its calls are there", sum(r["executable"] == "jit_alone" for r in rows) == 5, rows)
