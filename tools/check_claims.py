@@ -162,24 +162,21 @@ def untold() -> list[str]:
 
 
 def lacking(needs: str, options) -> str | None:
-    for need in needs.split():
-        if need in ("jax", "xla-cpu"):
-            python = os.environ.get("HLOSCOPE_PYTHON", "")
-            if (
-                not python
-                or subprocess.run(
-                    [python, "-c", "import jax"], stderr=subprocess.DEVNULL, check=False
-                ).returncode
-            ):
-                return "HLOSCOPE_PYTHON names no Python with JAX"
-        if need == "compilers" and not all_compilers():
-            return (
-                "not all compilers of `hloscope devices --install xla-cpu,cuda,tpu` are installed"
-            )
-        if need == "minutes" and options.cheap:
-            return "takes minutes"
-        if need == "quiet" and not options.quiet:
-            return "wants a quiet machine (--quiet)"
+    wanted = needs.split()
+    # first what no package brings
+    if "minutes" in wanted and options.cheap:
+        return "takes minutes"
+    if "quiet" in wanted and not options.quiet:
+        return "wants a quiet machine (--quiet)"
+    for need, module in (("jax", "jax"), ("xla-cpu", "jaxlib")):
+        python = os.environ.get("HLOSCOPE_PYTHON", "")
+        look = [python, "-c", f"import {module}"]
+        if need in wanted and (
+            not python or subprocess.run(look, stderr=subprocess.DEVNULL, check=False).returncode
+        ):
+            return f"HLOSCOPE_PYTHON names no Python with {module}"
+    if "compilers" in wanted and not all_compilers():
+        return "not all compilers of `hloscope devices --install xla-cpu,cuda,tpu` are installed"
     return None
 
 

@@ -44,6 +44,10 @@ SKIPPED = re.compile(
 )
 
 
+NO_REASON = "no reason given"
+REASON_MAX = 200
+
+
 def skips_by_reason(log: pathlib.Path) -> dict[str, list[str]]:
     """{reason: what was skipped for it}; a whole program that was skipped counts as one."""
     reasons: dict[str, list[str]] = {}
@@ -54,10 +58,21 @@ def skips_by_reason(log: pathlib.Path) -> dict[str, list[str]]:
         ]
         for match in told:
             name = f"{test['name']}: {match['name']}" if match["name"] else test["name"]
-            reasons.setdefault(match["why"].strip() or "no reason given", []).append(name)
+            reasons.setdefault(match["why"].strip() or NO_REASON, []).append(name)
         if test["result"] == "SKIP" and not told:
-            reasons.setdefault("no reason given", []).append(test["name"])
+            reasons.setdefault(NO_REASON, []).append(test["name"])
     return reasons
+
+
+def unreasoned(reasons: dict[str, list[str]]) -> list[str]:
+    """What was skipped without a sentence that says why: no words, the last line of a traceback, or
+    more than a line holds."""
+    return [
+        f"{name}: skipped without a plain reason: {reason[:80]}"
+        for reason, names in reasons.items()
+        if reason == NO_REASON or "Traceback" in reason or not 5 <= len(reason) <= REASON_MAX
+        for name in names
+    ]
 
 
 def show_skips(reasons: dict[str, list[str]]) -> None:
@@ -133,7 +148,10 @@ def main() -> int:
         names = ["a test program failed outside of its cases; see above"]
     if code:
         show_failures(log)
-    show_skips(skips_by_reason(log))
+    reasons = skips_by_reason(log)
+    show_skips(reasons)
+    names += unreasoned(reasons)
+    failed += len(unreasoned(reasons))
     if names:
         print("failed:")
         for name in names:

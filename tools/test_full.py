@@ -24,8 +24,9 @@ import time
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 CLIENTS, COMPILERS, OLDER = "3.11", "3.11-compilers", "3.11-older"
 CLIENT_SUITES = ("frameworks", "real", "browser", "lab")
-# Of the quick suite, what does more with packages or a browser.
-MORE = ("python_compare",)
+# Of the other suites, what does more with packages, a browser or a checker of types.
+MORE = ("python_compare", "python_api", "report_page", "sweep_queries", "sweep_backends")
+SWEEP = "3.11-sweep"
 OLDER_TESTS = ("trace_xla_cpu",)  # what is recorded of JAX depends on its release
 JAX_TESTS = ("jax_transfers", "jax_cache", "jax_rules", "jax_devices", "plain_jax")
 START = time.monotonic()
@@ -114,11 +115,15 @@ def main():
             "JAX, PyTorch, xprof and the real compilers but for what is installed:"
             f" {found[CLIENTS]['reason'] or found[COMPILERS]['reason']}"
         )
-    newer = [label for label in found if label not in (CLIENTS, COMPILERS, OLDER)]
+    newer = [label for label in found if label not in (CLIENTS, COMPILERS, OLDER, SWEEP)]
     variables = client_variables(python, compilers)
     total.run("real clients", [*tests, *(f"--suite={suite}" for suite in CLIENT_SUITES)], variables)
     if python:
-        total.run("quick tests that use packages", [*tests, *MORE], variables)
+        with_sweep = {
+            **variables,
+            "HLOSCOPE_SWEEP_PYTHON": found[SWEEP]["python"] or python,
+        }
+        total.run("other tests that use packages", [*tests, *MORE], with_sweep)
         jax = options.jax or os.environ.get("HLOSCOPE_JAX_CHECKOUT") or ""
         sample = [
             sys.executable,

@@ -115,6 +115,7 @@ static hsc_status *print_json(hsc_cli *cli, const hsc_conform_report *report) {
   hsc_json_key(&json, "totals");
   hsc_json_begin_object(&json);
   hsc_json_kv_int(&json, "checks", (int64_t)report->count);
+  hsc_json_kv_int(&json, "not_done", (int64_t)report->not_done);
   for (int o = 0; o < HSC_CONFORM_OUTCOME_COUNT; o++)
     hsc_json_kv_int(&json, hsc_conform_outcome_text((hsc_conform_outcome)o),
                     (int64_t)report->totals[o]);
@@ -220,6 +221,8 @@ static hsc_status *run(const void *args_of_command, hsc_cli *cli) {
                     report.count - report.totals[HSC_CONFORM_NOT_OFFERED],
                     report.totals[HSC_CONFORM_FAIL], report.totals[HSC_CONFORM_CRASH],
                     report.totals[HSC_CONFORM_HANG], report.totals[HSC_CONFORM_NOT_OFFERED]);
+  if (report.not_done)
+    hsc_cli_print(cli, "\nThe run was stopped: %zu checks were not done.", report.not_done);
   hsc_cli_print(cli, "\n\n");
   HSC_TRY(print_areas(cli, &report));
   print_findings(cli, &report, args->all);

@@ -131,15 +131,14 @@ static hsc_status *init_processes(PJRT_Client *client,
   int process_of[HSC_PLUGIN_MAX_DEVICES];
   client->process = (int)options->process;
   client->process_count = (int)options->process_count;
-  if (client->process_count > 1)
-    HSC_TRY(hsc__peers_create(&(hsc__peers_options){.process = client->process,
-                                                    .process_count = client->process_count,
-                                                    .device_count = (int)options->device_count,
-                                                    .get = args->kv_get_callback,
-                                                    .get_user = args->kv_get_user_arg,
-                                                    .put = args->kv_put_callback,
-                                                    .put_user = args->kv_put_user_arg},
-                              counts, &client->peers));
+  HSC_TRY(hsc__peers_create(&(hsc__peers_options){.process = client->process,
+                                                  .process_count = client->process_count,
+                                                  .device_count = (int)options->device_count,
+                                                  .get = args->kv_get_callback,
+                                                  .get_user = args->kv_get_user_arg,
+                                                  .put = args->kv_put_callback,
+                                                  .put_user = args->kv_put_user_arg},
+                            counts, &client->peers));
   int total = 0;
   for (int p = 0; p < client->process_count; p++) {
     if (p == client->process)

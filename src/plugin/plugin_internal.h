@@ -155,7 +155,7 @@ struct PJRT_Client {
   // those of this process: [first_device, first_device + own_count)
   int first_device, own_count;
   int process, process_count;  // this one, of so many
-  struct hsc__peers *peers;    // the other processes; NULL alone
+  struct hsc__peers *peers;    // the other processes; a mailbox of this one
   struct PJRT_Device devices[HSC_PLUGIN_MAX_DEVICES];
   PJRT_Device *device_list[HSC_PLUGIN_MAX_DEVICES];
   hsc__memory memories[HSC_PLUGIN_MAX_DEVICES];
@@ -257,6 +257,13 @@ hsc_status *hsc__buffer_create(PJRT_Client *client,
                                const int64_t *dims,
                                size_t rank,
                                PJRT_Buffer **out_buffer);
+// The same with contents that come later: buffer->ready is there and not set.
+hsc_status *hsc__buffer_create_pending(PJRT_Client *client,
+                                       PJRT_Device *device,
+                                       PJRT_Buffer_Type type,
+                                       const int64_t *dims,
+                                       size_t rank,
+                                       PJRT_Buffer **out_buffer);
 // The block, referenced for the caller, after waiting for the contents; FAILED_PRECONDITION when
 // deleted, or the buffer's own error.
 PJRT_Error *hsc__buffer_pin(PJRT_Buffer *buffer, hsc__block **out_block);
@@ -436,6 +443,8 @@ void hsc__stubs_fill(PJRT_Api *table);
 bool hsc__is_stub(const void *slot);
 extern PJRT_Layouts_Extension hsc__layouts_extension;
 extern PJRT_FFI_Extension hsc__ffi_extension;
-// A host's program before it is looked at: there, as long as this version, its texts there too.
 extern PJRT_Profiler_Extension hsc__profiler_extension;
+extern struct PJRT_CrossHostTransfers_Extension hsc__cross_host_extension;
+extern struct PJRT_RawBuffer_Extension hsc__raw_buffer_extension;
+// A host's program before it is looked at: there, as long as this version, its texts there too.
 HSC_MUST_USE hsc_status *hsc__check_program(const PJRT_Program *program);

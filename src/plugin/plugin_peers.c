@@ -65,7 +65,7 @@ struct hsc__peers {
   pthread_mutex_t lock;
   pthread_cond_t came;
   counter *counters;
-  peer all[];  // [count]; our own is unused
+  peer all[];  // [count]; our own has no socket: what it sends itself comes at once
 };
 
 // ---- bytes --------------------------------------------------------------------------------------
@@ -102,6 +102,15 @@ static bool read_all(int socket, void *data, size_t bytes) {
   return true;
 }
 
+// Takes the item.
+static void deliver(peer *p, item *i) {
+  pthread_mutex_lock(&p->peers->lock);
+  *p->end = i;
+  p->end = &i->next;
+  pthread_cond_broadcast(&p->peers->came);
+  pthread_mutex_unlock(&p->peers->lock);
+}
+
 static void *read_messages(void *argument) {
   peer *p = argument;
   header h;
@@ -116,11 +125,7 @@ static void *read_messages(void *argument) {
       hsc_free(i);
       break;
     }
-    pthread_mutex_lock(&p->peers->lock);
-    *p->end = i;
-    p->end = &i->next;
-    pthread_cond_broadcast(&p->peers->came);
-    pthread_mutex_unlock(&p->peers->lock);
+    deliver(p, i);
   }
   pthread_mutex_lock(&p->peers->lock);
   p->is_gone = true;
@@ -286,6 +291,7 @@ static hsc_status *meet(hsc__peers *peers, const hsc__peers_options *o, int *out
   card own = {.device_count = o->device_count};
   char key[64];
   char text[TEXT_BYTES];
+  read_boot_id(peers->boot);
   HSC_TRY(start_listening(peers, &own));
   snprintf(text, sizeof text, "1 %s %s %d %s %d", peers->boot, own.address, own.port, own.token,
            own.device_count);
@@ -315,7 +321,7 @@ hsc_status *hsc__peers_create(const hsc__peers_options *options,
                               int *out_device_counts,
                               hsc__peers **out_peers) {
   *out_peers = NULL;
-  if (!options->get || !options->put)
+  if (options->process_count > 1 && (!options->get || !options->put))
     return HSC_ERR(FAILED_PRECONDITION,
                    "a job of %d processes needs the key-value store of its host",
                    options->process_count);
@@ -328,7 +334,6 @@ hsc_status *hsc__peers_create(const hsc__peers_options *options,
   peers->count = options->process_count;
   peers->wait_seconds = wait && atoi(wait) > 0 ? atoi(wait) : WAIT_SECONDS;
   peers->listener = -1;
-  read_boot_id(peers->boot);
   pthread_mutex_init(&peers->lock, NULL);
   pthread_cond_init(&peers->came, NULL);
   for (int i = 0; i < peers->count; i++) {
@@ -336,7 +341,8 @@ hsc_status *hsc__peers_create(const hsc__peers_options *options,
     peers->all[i].end = &peers->all[i].first;
     pthread_mutex_init(&peers->all[i].writing, NULL);
   }
-  hsc_status *status = meet(peers, options, out_device_counts);
+  out_device_counts[peers->process] = options->device_count;
+  hsc_status *status = peers->count > 1 ? meet(peers, options, out_device_counts) : NULL;
   for (int i = 0; i < peers->count && !status; i++) {
     peer *p = &peers->all[i];
     int on = 1;
@@ -386,6 +392,16 @@ void hsc__peers_destroy(hsc__peers *peers) {
 // ---- messages -----------------------------------------------------------------------------------
 
 static hsc_status *send_message(peer *p, const header *h, const void *data) {
+  if (p->process == p->peers->process) {
+    item *i = hsc_alloc(sizeof *i + h->bytes);
+    if (!i)
+      return hsc_status_out_of_memory();
+    i->header = *h;
+    if (h->bytes > 0)
+      memcpy(i->data, data, h->bytes);
+    deliver(p, i);
+    return NULL;
+  }
   pthread_mutex_lock(&p->writing);
   bool is_sent = write_all(p->socket, h, sizeof *h) && write_all(p->socket, data, h->bytes);
   pthread_mutex_unlock(&p->writing);
@@ -399,12 +415,17 @@ hsc_status *hsc__peers_send(
   return send_message(&peers->all[process], &h, data);
 }
 
+// A process that is gone needs not be told.
+void hsc__peers_give_up_to(hsc__peers *peers, int32_t process, uint64_t run) {
+  header h = {.kind = GIVE_UP, .message = {.run = run}};
+  hsc_status_free(send_message(&peers->all[process], &h, NULL));
+}
+
 void hsc__peers_give_up(void *user, uint64_t run) {
   hsc__peers *peers = user;
-  header h = {.kind = GIVE_UP, .message = {.run = run}};
   for (int i = 0; i < peers->count; i++)
     if (i != peers->process)
-      hsc_status_free(send_message(&peers->all[i], &h, NULL));
+      hsc__peers_give_up_to(peers, i, run);
 }
 
 static void unlink_item(peer *p, item **at) {

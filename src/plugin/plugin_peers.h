@@ -21,7 +21,8 @@ typedef struct hsc__peers_options {
   void *put_user;
 } hsc__peers_options;
 
-// Tells the others about this process, waits for all of them (two minutes) and connects.
+// Tells the others about this process, waits for all of them (two minutes) and connects. A process
+// alone has itself to send to, and needs no key-value store.
 // out_device_counts [process_count]: how many devices each has. Errors: FAILED_PRECONDITION (no
 // key-value store), DEADLINE_EXCEEDED, UNAVAILABLE; each names the process.
 HSC_MUST_USE hsc_status *hsc__peers_create(const hsc__peers_options *options,
@@ -36,6 +37,8 @@ hsc_status *hsc__peers_send(
 hsc_status *hsc__peers_receive(
     void *user, int32_t process, const hsc_cpu_message *message, void *out_data, size_t bytes);
 void hsc__peers_give_up(void *user, uint64_t run);
+// The same, told to one process only, which may be this one.
+void hsc__peers_give_up_to(hsc__peers *peers, int32_t process, uint64_t run);
 // The run is over: what came for it and was not read is dropped.
 void hsc__peers_forget(hsc__peers *peers, uint64_t run);
 // A number for the next run of a program: the same in all processes that run the same programs in

@@ -5,12 +5,12 @@
 // needs the contents waits for.
 #include "plugin/plugin_internal.h"
 
-static hsc_status *create_pending(PJRT_Client *client,
-                                  PJRT_Device *device,
-                                  PJRT_Buffer_Type type,
-                                  const int64_t *dims,
-                                  size_t rank,
-                                  PJRT_Buffer **out_buffer) {
+hsc_status *hsc__buffer_create_pending(PJRT_Client *client,
+                                       PJRT_Device *device,
+                                       PJRT_Buffer_Type type,
+                                       const int64_t *dims,
+                                       size_t rank,
+                                       PJRT_Buffer **out_buffer) {
   PJRT_Buffer *buffer = NULL;
   HSC_TRY(hsc__buffer_create(client, device, type, dims, rank, &buffer));
   buffer->ready = hsc__event_create();
@@ -65,7 +65,7 @@ static hsc_status *fill_slot(PJRT_AsyncHostToDeviceTransferManager *manager,
   const PJRT_Layouts_MemoryLayout *own;
   HSC_TRY(hsc__device_layout(layout, spec->dims, spec->num_dims,
                              hsc_type_bytes(hsc__type_of_pjrt(spec->element_type)), &own));
-  HSC_TRY(create_pending(manager->client, manager->device, spec->element_type, spec->dims,
+  HSC_TRY(hsc__buffer_create_pending(manager->client, manager->device, spec->element_type, spec->dims,
                          spec->num_dims, &s->buffer));
   s->buffer->layout = s->layout = own;
   pthread_mutex_lock(&manager->client->lock);
@@ -238,7 +238,7 @@ HSC_ENTRY(PJRT_Client_CreateErrorBuffer) {
   HSC_CHECK_ARGS(PJRT_Client_CreateErrorBuffer, buffer);
   PJRT_Device *device = NULL;
   HSC_PJRT_TRY(hsc__place(args->client, NULL, args->memory, &device));
-  HSC_PJRT_TRY(create_pending(args->client, device, args->shape_element_type, args->shape_dims,
+  HSC_PJRT_TRY(hsc__buffer_create_pending(args->client, device, args->shape_element_type, args->shape_dims,
                               args->shape_num_dims, &args->buffer));
   int code =
       args->error_code == PJRT_Error_Code_OK ? PJRT_Error_Code_UNKNOWN : (int)args->error_code;
@@ -267,7 +267,7 @@ HSC_ENTRY(PJRT_Client_CreateAliasBuffer) {
   PJRT_FulfillAliasBufferCallback *promise = hsc_alloc(sizeof *promise);
   if (!promise)
     return hsc__error_of(hsc_status_out_of_memory());
-  hsc_status *status = create_pending(args->client, device, args->shape_element_type,
+  hsc_status *status = hsc__buffer_create_pending(args->client, device, args->shape_element_type,
                                       args->shape_dims, args->shape_num_dims, &buffer);
   if (status) {
     hsc_free(promise);

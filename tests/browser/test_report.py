@@ -683,7 +683,7 @@ def main():
         )
         report("the page's scripts are type-checked", checked.returncode == 0, checked.stdout)
     else:
-        skip("the page's scripts are type-checked", "no tsc here")
+        skip("the page's scripts are type-checked", "there is no tsc (Debian: node-typescript)")
     print(f"1..{number}")
     shutil.rmtree(directory, ignore_errors=True)
     return failed > 0

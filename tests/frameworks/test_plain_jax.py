@@ -62,7 +62,7 @@ def words(text):
 def main():
     interpreter = os.environ.get("HLOSCOPE_JAX_PYTHON") or sys.argv[1]
     if python(interpreter, "import jax, jaxlib").returncode:
-        print("1..0 # SKIP no jax")
+        print("1..0 # SKIP jax is not installed for this Python")
         return 0
     results = []
     plain = python(interpreter, PROGRAM)

@@ -4,6 +4,8 @@ memory_analysis; and the numbers of eight devices, held against one and against 
 
 tests/real/shards.py build/hloscope        speaks TAP; skipped, by name, where JAX or a compiler is
 not installed
+
+$HLOSCOPE_JAX_PYTHON has JAX, $HLOSCOPE_PYTHON the compilers; they may be one.
 """
 
 import json
@@ -111,7 +113,8 @@ environment = dict(
     TPU_WORKER_HOSTNAMES="localhost",
     TF_CPP_MIN_LOG_LEVEL="2",
 )
-python = os.environ.get("HLOSCOPE_PYTHON", sys.executable)
+compilers = os.environ.get("HLOSCOPE_PYTHON", sys.executable)
+python = os.environ.get("HLOSCOPE_JAX_PYTHON") or compilers
 done = 0
 
 
@@ -120,6 +123,7 @@ def check(name, good, why=""):
     done += 1
     lines = "".join("\n# " + line for line in str(why).splitlines()[:20]) if not good else ""
     print(f"{'ok' if good else 'not ok'} {done} - {name}{lines}", flush=True)
+    return good
 
 
 def skip(name, why):
@@ -128,14 +132,29 @@ def skip(name, why):
     print(f"ok {done} - {name} # SKIP {why}", flush=True)
 
 
-def script(text, *arguments):
+def script(text, *arguments, **variables):
     return subprocess.run(
         [python, "-c", text, *map(str, arguments)],
         capture_output=True,
         text=True,
-        env=environment,
+        env={
+            **environment,
+            "JAX_PLATFORMS": "cpu",
+            "ALLOW_MULTIPLE_LIBTPU_LOAD": "1",
+            **variables,
+        },
         timeout=600,
     )
+
+
+def file_of(interpreter, package, name):
+    """A file of a package that a Python has; None where it has not."""
+    find = (
+        "import importlib.util as u, sys; s = u.find_spec(sys.argv[1]);"
+        " print(s.submodule_search_locations[0] if s else '')"
+    )
+    told = subprocess.run([interpreter, "-c", find, package], capture_output=True, text=True)
+    return pathlib.Path(told.stdout.strip()) / name if told.stdout.strip() else None
 
 
 def run(program, *arguments):
@@ -154,8 +173,8 @@ def run(program, *arguments):
 
 def numbers():
     exported = script(EXPORT, scratch)
-    if exported.returncode != 0:
-        return skip("eight devices against one", exported.stderr.strip()[-120:] or "no JAX")
+    if not check("the programs are exported", exported.returncode == 0, exported.stderr):
+        return
     for program in sorted(scratch.glob("*.mlir")):
         name, alone = program.stem, "only in parts" if program.stem == "around" else "cpu"
         others = "xla-cpu:8" if alone != "cpu" else "cpu,reference,xla-cpu:8"
@@ -176,9 +195,12 @@ def numbers():
 
 
 def memory(shape):
-    said = script(ANALYSE, scratch, shape)
-    if said.returncode != 0:
-        return skip(f"memory on v5e:{shape}", said.stderr.strip()[-120:] or "no libtpu")
+    library = file_of(compilers, "libtpu", "libtpu.so")
+    if library is None:
+        return skip(f"memory on v5e:{shape}", f"{compilers} has no libtpu")
+    said = script(ANALYSE, scratch, shape, TPU_LIBRARY_PATH=str(library))
+    if not check(f"JAX analyses for v5e:{shape}", said.returncode == 0, said.stderr[-3000:]):
+        return
     for name, theirs in json.loads(said.stdout.strip().splitlines()[-1]).items():
         document = run(scratch / f"{name}.mlir", "-d", f"tpu:v5e:{shape}")
         ours = (document.get("devices") or [{}])[0].get("per_partition", {})
@@ -193,6 +215,9 @@ def memory(shape):
             )
 
 
+if file_of(python, "jax", "") is None:
+    print("1..0 # SKIP jax is not installed for this Python")
+    sys.exit(0)
 numbers()
 memory("2x2")
 memory("2x4")

@@ -126,7 +126,7 @@ with tempfile.TemporaryDirectory(prefix="hloscope-trace-") as scratch:
     for kind, module in (("cuda", "jax_plugins.xla_cuda12"), ("tpu", "libtpu")):
         name = f"JAX compiling ahead of time on the {kind} plugin"
         if not has(jax_python, "jax"):
-            skip(name, f"{jax_python} has no JAX")
+            skip(name, "jax is not installed for this Python")
             continue
         path = "" if has(jax_python, module) else packages
         if not has(jax_python, module, path):
@@ -160,7 +160,7 @@ with tempfile.TemporaryDirectory(prefix="hloscope-trace-") as scratch:
         )
     name = "PyTorch/XLA on the built-in device"
     if not has(torch_python, "torch_xla"):
-        skip(name, f"{torch_python} has no torch_xla")
+        skip(name, "torch_xla is not installed for this Python")
     else:
         os.mkdir(os.path.join(scratch, "package"))
         package = str(installed_in(os.path.join(scratch, "package")))

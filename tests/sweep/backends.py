@@ -74,7 +74,7 @@ def has(module: str) -> bool:
 
 def check_python(here: pathlib.Path, right: str, name: str, module: str) -> None:
     if not has(module):
-        skip(f"{name} gives the table of a local run", f"{PYTHON} has no {module}")
+        skip(f"{name} gives the table of a local run", f"{module} is not installed for this Python")
         return
     at = plan(here / name)
     hloscope("sweep", "run", at, "-q", "--share", "0/3")  # and goes on with what is there
@@ -276,7 +276,7 @@ def check_kubernetes(here: pathlib.Path, right: str) -> None:
     probe = "import sys, json, yaml; print(json.dumps(yaml.safe_load(sys.stdin)))"
     done = subprocess.run([PYTHON, "-c", probe], input=text, capture_output=True, text=True)
     if done.returncode != 0:
-        skip("the manifest is an Indexed Job", f"{PYTHON} has no yaml")
+        skip("the manifest is an Indexed Job", "yaml is not installed for this Python")
         return
     import json
 

@@ -168,7 +168,7 @@ def main() -> int:
     if not os.environ.get("QUERIES_INSIDE"):
         need = "import duckdb, polars, pyarrow"
         if subprocess.run([PYTHON, "-c", need], capture_output=True).returncode:
-            print(f"1..0 # SKIP {PYTHON} has no duckdb, polars or pyarrow")
+            print(f"1..0 # SKIP duckdb, polars or pyarrow is not installed for this Python")
             return 0
         inside = dict(os.environ, QUERIES_INSIDE="1")
         return subprocess.run([PYTHON, __file__, *sys.argv[1:]], env=inside).returncode

@@ -133,7 +133,7 @@ def main():
     try:
         import pandas
     except ImportError:
-        check("durations of a data frame # SKIP no pandas", True)
+        check("durations of a data frame # SKIP pandas is not installed for this Python", True)
     else:
         frames = {d: p.table("events").to_pandas(d) for d in ("ns", "seconds", "timedelta")}
         for name, frame in frames.items():

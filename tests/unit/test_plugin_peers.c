@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/core/clock.h"
+#include "pjrt/abi_transfers.h"
 #include "pjrt/client.h"
 #include "plugin/plugin_internal.h"
 #include "unit.h"
@@ -384,6 +385,154 @@ static void without_a_store_there_is_no_job(void **state) {
   assert_non_null(strstr(alone.error, "needs the key-value store"));
 }
 
+// ---- arrays from device to device ---------------------------------------------------------------
+
+enum { ROWS = 2, COLUMNS = 3, KEY = 77 };
+
+static const PJRT_CrossHostTransfers_Extension *transfers(void) {
+  const PJRT_Extension_Base *at = api->extension_start;
+  while (at && at->type != PJRT_Extension_Type_CrossHostTransfers)
+    at = at->next;
+  assert_non_null(at);
+  return (const void *)at;
+}
+
+static void await(process *p, PJRT_Event *event) {
+  PJRT_Event_Await_Args wait = ARGS_OF(PJRT_Event_Await, .event = event);
+  PJRT_Event_Destroy_Args destroy = ARGS_OF(PJRT_Event_Destroy, .event = event);
+  if (!event)
+    return;
+  is_fine(p, api->PJRT_Event_Await(&wait));
+  api->PJRT_Event_Destroy(&destroy);
+}
+
+// An array of process p's first device: in column-major order, or with an error for contents.
+static PJRT_Buffer *matrix_of(process *p, PJRT_Client *client, bool is_error) {
+  static const int64_t dims[2] = {ROWS, COLUMNS};
+  static const int64_t order[2] = {0, 1};
+  PJRT_Buffer_MemoryLayout layout = {
+      .struct_size = PJRT_Buffer_MemoryLayout_STRUCT_SIZE,
+      .type = PJRT_Buffer_MemoryLayout_Type_Tiled,
+      .tiled = {.struct_size = PJRT_Buffer_MemoryLayout_Tiled_STRUCT_SIZE,
+                .minor_to_major = order,
+                .minor_to_major_size = 2}};
+  float values[ROWS * COLUMNS];
+  for (int i = 0; i < ROWS * COLUMNS; i++)
+    values[i] = (float)(100 * p->number + i);
+  PJRT_Client_AddressableDevices_Args own =
+      ARGS_OF(PJRT_Client_AddressableDevices, .client = client);
+  is_fine(p, api->PJRT_Client_AddressableDevices(&own));
+  PJRT_Device_DefaultMemory_Args in =
+      ARGS_OF(PJRT_Device_DefaultMemory, .device = own.addressable_devices[0]);
+  is_fine(p, api->PJRT_Device_DefaultMemory(&in));
+  PJRT_Client_CreateErrorBuffer_Args bad =
+      ARGS_OF(PJRT_Client_CreateErrorBuffer, .client = client, .shape_dims = dims,
+              .shape_num_dims = 2, .shape_element_type = PJRT_Buffer_Type_F32, .memory = in.memory,
+              .error_code = PJRT_Error_Code_DATA_LOSS, .error_message = "lost",
+              .error_message_size = 4);
+  if (is_error)
+    return is_fine(p, api->PJRT_Client_CreateErrorBuffer(&bad)) ? bad.buffer : NULL;
+  PJRT_Client_BufferFromHostBuffer_Args put =
+      ARGS_OF(PJRT_Client_BufferFromHostBuffer, .client = client, .data = values,
+              .type = PJRT_Buffer_Type_F32, .dims = dims, .num_dims = 2,
+              .device = own.addressable_devices[0], .device_layout = &layout);
+  if (!is_fine(p, api->PJRT_Client_BufferFromHostBuffer(&put)))
+    return NULL;
+  await(p, put.done_with_host_buffer);
+  return put.buffer;
+}
+
+// Each process sends its array to the next one's first device, twice, and receives two from the one
+// before. p->out[0] is what came; the odd processes receive before they send.
+static void exchange(process *p, PJRT_Client *client, PJRT_Buffer *matrix) {
+  static const int64_t dims[2] = {ROWS, COLUMNS};
+  int to = first_devices[(p->number + 1) % PROCESSES];
+  int from = first_devices[(p->number + PROCESSES - 1) % PROCESSES];
+  PJRT_Buffer *sent[2] = {matrix, matrix};
+  PJRT_Buffer *came[2] = {NULL, NULL};
+  PJRT_Event *events[2] = {NULL, NULL};
+  size_t ranks[2] = {2, 2};
+  const int64_t *extents[2] = {dims, dims};
+  PJRT_Buffer_Type types[2] = {PJRT_Buffer_Type_F32, PJRT_Buffer_Type_F32};
+  PJRT_Transfers_Key keys[2] = {KEY, KEY + 1};
+  PJRT_Client_AddressableDevices_Args own =
+      ARGS_OF(PJRT_Client_AddressableDevices, .client = client);
+  is_fine(p, api->PJRT_Client_AddressableDevices(&own));
+  PJRT_Transfers_PJRT_Client_CrossHostSendBuffers_Args send =
+      ARGS_OF(PJRT_Transfers_PJRT_Client_CrossHostSendBuffers, .client = client, .num_buffers = 2,
+              .buffers = sent, .dst_global_device_ids = (int32_t[]){to, to},
+              .transfer_keys = keys, .send_events = events);
+  PJRT_Transfers_PJRT_Client_CrossHostReceiveBuffers_Args receive =
+      ARGS_OF(PJRT_Transfers_PJRT_Client_CrossHostReceiveBuffers, .client = client,
+              .num_shapes = 2, .shape_num_dims = ranks, .num_dims = extents,
+              .element_types = types, .device = own.addressable_devices[0],
+              .src_global_device_ids = (int32_t[]){from, from}, .transfer_keys = keys,
+              .buffers = came);
+  const PJRT_CrossHostTransfers_Extension *e = transfers();
+  for (int step = 0; step < 2; step++)
+    if ((p->number + step) % 2)
+      is_fine(p, e->PJRT_Transfers_PJRT_Client_CrossHostReceiveBuffers(&receive));
+    else
+      is_fine(p, e->PJRT_Transfers_PJRT_Client_CrossHostSendBuffers(&send));
+  for (int i = 0; i < 2; i++) {
+    PJRT_Buffer_ToHostBuffer_Args get =
+        ARGS_OF(PJRT_Buffer_ToHostBuffer, .src = came[i], .dst = p->out[0] + ROWS * COLUMNS * i,
+                .dst_size = ROWS * COLUMNS * sizeof(float));
+    PJRT_Buffer_Destroy_Args destroy = ARGS_OF(PJRT_Buffer_Destroy, .buffer = came[i]);
+    await(p, events[i]);
+    if (came[i] && is_fine(p, api->PJRT_Buffer_ToHostBuffer(&get)))
+      await(p, get.event);
+    api->PJRT_Buffer_Destroy(&destroy);
+  }
+}
+
+// Process p->runs - 1, when there is one, sends an error.
+static void *be_sender(void *argument) {
+  process *p = argument;
+  PJRT_Client *client = client_new(p);
+  if (!client)
+    return NULL;
+  PJRT_Buffer *matrix = matrix_of(p, client, p->runs == p->number + 1);
+  if (matrix)
+    exchange(p, client, matrix);
+  PJRT_Buffer_Destroy_Args destroy = ARGS_OF(PJRT_Buffer_Destroy, .buffer = matrix);
+  PJRT_Client_Destroy_Args end = ARGS_OF(PJRT_Client_Destroy, .client = client);
+  api->PJRT_Buffer_Destroy(&destroy);
+  api->PJRT_Client_Destroy(&end);
+  return NULL;
+}
+
+static void run_senders(process job[PROCESSES], int failing) {
+  api = hsc__plugin_table();
+  store *s = store_new();
+  for (int i = 0; i < PROCESSES; i++) {
+    job[i] = (process){.number = i, .store = s, .runs = failing + 1};
+    assert_int_equal(pthread_create(&job[i].thread, NULL, be_sender, &job[i]), 0);
+  }
+  for (int i = 0; i < PROCESSES; i++)
+    pthread_join(job[i].thread, NULL);
+  store_free(s);
+}
+
+static void arrays_go_from_process_to_process(void **state) {
+  process job[PROCESSES];
+  run_senders(job, -1);
+  for (int p = 0; p < PROCESSES; p++) {
+    int from = (p + PROCESSES - 1) % PROCESSES;
+    assert_string_equal(job[p].error, "");
+    for (int i = 0; i < 2 * ROWS * COLUMNS; i++)
+      assert_float_equal(job[p].out[0][i], (float)(100 * from + i % (ROWS * COLUMNS)), 0);
+  }
+}
+
+static void an_array_with_an_error_is_an_error_at_the_other_end(void **state) {
+  process job[PROCESSES];
+  run_senders(job, 0);
+  assert_non_null(strstr(job[0].error, "lost"));
+  assert_non_null(strstr(job[1].error, "a device of process 0 failed"));
+  assert_string_equal(job[2].error, "");
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(sums_over_processes_have_the_bits_of_one_process),
@@ -392,6 +541,8 @@ int main(void) {
       cmocka_unit_test(a_process_that_went_is_named),
       cmocka_unit_test(strangers_are_hung_up_on),
       cmocka_unit_test(without_a_store_there_is_no_job),
+      cmocka_unit_test(arrays_go_from_process_to_process),
+      cmocka_unit_test(an_array_with_an_error_is_an_error_at_the_other_end),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,6 +4,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/core/clock.h"
+#include "base/process/child.h"
 #include "lab/conform/conform_internal.h"
 
 void hsc__conform_client_create(hsc_conform *c, int number) {
@@ -188,13 +190,15 @@ void hsc__conform_client_two(hsc_conform *c, int number) {
 
 void hsc__conform_client_again(hsc_conform *c, int number) {
   enum { TIMES = 50 };
+  static const int64_t time_ns = 3000000000;  // a plugin that is slow does fewer
   if (!hsc__conform_client(c))
     return;
+  int64_t begin = hsc_now_ns();
   PJRT_Client *first = c->client;
   c->client = NULL;
   if (!destroy(c, first))
     return;
-  for (int i = 0; i < TIMES; i++) {
+  for (int i = 0; i < TIMES && hsc_now_ns() - begin < time_ns; i++) {
     PJRT_Client *client = make(c);
     if (!client || !destroy(c, client))
       return;
@@ -248,4 +252,48 @@ void hsc__conform_client_fork(hsc_conform *c, int number) {
   EXPECT(c, child > 0 && waitpid(child, &state, 0) == child, "no child could be made");
   EXPECT(c, WIFSIGNALED(state) && WTERMSIG(state) == SIGKILL, "the child ended with %d", state);
   still_adds(c);
+}
+
+// Whether the process has told the result of its check.
+static bool has_answered(hsc_child *child, int64_t limit_ns) {
+  hsc_bytes line = {0};
+  hsc_status *status = NULL;
+  bool has = false;
+  while (!status && !has) {
+    hsc_bytes_reset(&line);
+    status = hsc_child_read_line(child, limit_ns, &line);
+    has = !status && strstr(hsc_bytes_text(&line), "\"check\"") != NULL;
+  }
+  hsc_status_free(status);
+  hsc_bytes_deinit(&line);
+  return has;
+}
+
+// Another process does client/again and is then left to its end. What goes wrong before that is
+// told by that check.
+void hsc__conform_client_exit(hsc_conform *c, int number) {
+  static const int64_t work_ns = 10000000000;
+  static const int64_t end_ns = 5000000000;
+  const char *argv[] = {"/proc/self/exe", "conform",      "--serve", "0", c->device,
+                        "--only",         "client/again", NULL};
+  hsc_child *child = NULL;
+  hsc_child_exit how = {0};
+  hsc_status *status = hsc_child_start(&(hsc_child_options){.argv = argv}, &child);
+  if (status) {
+    hsc__conform_absent(c, "no process could be started: %s", hsc_status_message(status));
+    hsc_status_free(status);
+    return;
+  }
+  bool is_done = has_answered(child, work_ns);
+  if (is_done)
+    hsc_status_free(hsc_child_wait(child, end_ns, &how));
+  hsc_child_destroy(child);
+  if (!is_done)
+    hsc__conform_absent(c, "client/again did not come to its end in another process");
+  else if (!how.exited)
+    FAIL(c, "a process that has destroyed its clients does not end within five seconds");
+  else if (how.signal)
+    FAIL(c, "it is ended by signal %d (%s)", how.signal, strsignal(how.signal));
+  else
+    EXPECT(c, how.exit_code == 0, "it ends with %d", how.exit_code);
 }

@@ -9,15 +9,11 @@
 static const char profile_options[] = {0x28, 1, 0x10, 2, 0x18, 1};
 
 static const PLUGIN_Profiler_Api *profiler_of(hsc_conform *c) {
-  const PJRT_Extension_Base *at = c->api->extension_start;
-  while (at && at->type != PJRT_Extension_Type_Profiler)
-    at = at->next;
-  const PJRT_Profiler_Extension *extension = (const void *)at;
-  if (!extension ||
-      extension->base.struct_size < HSC_PJRT_SIZE_TO(PJRT_Profiler_Extension, profiler_api)) {
-    hsc__conform_absent(c, "there is no profiler extension");
+  const PJRT_Profiler_Extension *extension =
+      hsc__conform_extension(c, PJRT_Extension_Type_Profiler,
+                             HSC_PJRT_SIZE_TO(PJRT_Profiler_Extension, profiler_api), "profiler");
+  if (!extension)
     return NULL;
-  }
   const PLUGIN_Profiler_Api *api = extension->profiler_api;
   if (!api || api->struct_size < PLUGIN_Profiler_Api_STRUCT_SIZE || !api->create || !api->start ||
       !api->stop || !api->collect_data || !api->destroy || !api->error_destroy ||

@@ -1,5 +1,9 @@
 // conform.c - the parent: starts children that do the checks, one after the other, and outlives
 // each of them.
+//
+// A check that does not come back within its time is a hang, and its child is killed. Where the
+// call that it is in has taken the whole time before, less is waited, and after so many hangs the
+// run is over: a plugin whose events never come would take hours.
 #include <jansson.h>
 
 #include "base/core/clock.h"
@@ -47,6 +51,18 @@ static bool is_wanted(const char *only, const char *area, const char *id) {
   return !only || !strcmp(only, area) || hsc_starts_with(id, only);
 }
 
+static hsc_status *no_such_area(const char *only, hsc_arena *arena) {
+  const char *names = "";
+  for (size_t i = 0; i < hsc__conform_check_count; i++) {
+    const char *area = hsc__conform_checks[i].area;
+    if (i == 0 || strcmp(area, hsc__conform_checks[i - 1].area) != 0)
+      names = hsc_arena_printf(arena, "%s%s%s", names, *names ? ", " : "", area);
+  }
+  HSC_TRY(hsc_arena_status(arena));
+  return hsc_status_usage(hsc_status_hint(
+      HSC_ERR(INVALID_ARGUMENT, "no check and no area is called %s", only), "an area: %s", names));
+}
+
 // The checks that are wanted, in order: their results, still to be filled.
 static hsc_status *list_results(const char *only, hsc_arena *arena, hsc_conform_report *report) {
   report->results = HSC_NEW_ARRAY(arena, hsc_conform_result, conform_count() + 1);
@@ -67,13 +83,7 @@ static hsc_status *list_results(const char *only, hsc_arena *arena, hsc_conform_
                                                                 .repro = ""};
     }
   }
-  if (report->count == 0)
-    return hsc_status_usage(
-        hsc_status_hint(HSC_ERR(INVALID_ARGUMENT, "no check and no area is called %s", only),
-                        "an area: table, struct_size, getters, client, buffer, events, compile, "
-                        "executable, execute, "
-                        "threads, topology, ops"));
-  return hsc_arena_status(arena);
+  return report->count > 0 ? hsc_arena_status(arena) : no_such_area(only, arena);
 }
 
 static const char *text_of(json_t *line, const char *key, hsc_arena *arena) {
@@ -81,19 +91,47 @@ static const char *text_of(json_t *line, const char *key, hsc_arena *arena) {
   return text ? hsc_arena_strdup(arena, text) : "";
 }
 
+enum { HUNG_MAX = 16, HANGS_MAX = 25 };
+static const int64_t default_limit_ns = INT64_C(20000000000);
+// For a call of a function that has hung before: it comes back at once, if it does.
+static const int64_t known_hang_ns = INT64_C(2000000000);
+
 typedef struct session {
   const hsc_conform_options *options;
   hsc_conform_report *report;
   hsc_arena *arena;
-  size_t next;      // the first check that has no result
-  hsc_bytes steps;  // of that check, the calls so far
+  size_t next;                 // the first check that has no result
+  hsc_bytes steps;             // of that check, the calls so far
+  const char *hung[HUNG_MAX];  // functions that did not come back within the whole limit
+  size_t hung_count;
 } session;
 
 // Everything has its result, or enough is wrong.
 static bool is_over(const session *s) {
+  const hsc_conform_options *o = s->options;
   const size_t *totals = s->report->totals;
-  size_t wrong = totals[HSC_CONFORM_FAIL] + totals[HSC_CONFORM_CRASH] + totals[HSC_CONFORM_HANG];
-  return s->next == s->report->count || (s->options->stop_after && wrong >= s->options->stop_after);
+  size_t hangs = totals[HSC_CONFORM_HANG];
+  size_t wrong = totals[HSC_CONFORM_FAIL] + totals[HSC_CONFORM_CRASH] + hangs;
+  return s->next == s->report->count || (o->stop_after && wrong >= o->stop_after) ||
+         hangs >= (o->hangs_max ? o->hangs_max : HANGS_MAX);
+}
+
+// The function that the check which runs has called last; "" where it has called none.
+static const char *last_function(session *s) {
+  static const char call[] = "CALL(a";
+  const char *text = hsc_bytes_text(&s->steps);
+  const char *last = NULL;
+  for (const char *at = text; (at = strstr(at, call)); at++)
+    last = at;
+  const char *name = last ? strchr(last, ' ') : NULL;
+  return name ? hsc_arena_strndup(s->arena, name + 1, strcspn(name + 1, ",")) : "";
+}
+
+static bool has_hung(const session *s, const char *function) {
+  for (size_t i = 0; i < s->hung_count; i++)
+    if (!strcmp(s->hung[i], function))
+      return true;
+  return false;
 }
 
 static void conclude(
@@ -109,6 +147,12 @@ static void conclude(
     s->options->progress(s->options->user, s->next, s->report->count, result);
 }
 
+// Checks whose answer could not be read have none.
+static void conclude_unread(session *s, size_t before) {
+  while (s->next < before && s->next < s->report->count)
+    conclude(s, s->next, HSC_CONFORM_CRASH, "the answer of the check's process is damaged", "");
+}
+
 static void take_line(session *s, json_t *line) {
   json_t *at = json_object_get(line, "check");
   const char *steps = json_string_value(json_object_get(line, "steps"));
@@ -116,11 +160,13 @@ static void take_line(session *s, json_t *line) {
     hsc_bytes_append_text(&s->steps, steps);
     return;
   }
-  if (!at) {
-    s->report->platform = text_of(line, "platform", s->arena);
+  if (json_object_get(line, "version"))
     s->report->api_version = text_of(line, "version", s->arena);
+  if (json_object_get(line, "platform"))
+    s->report->platform = text_of(line, "platform", s->arena);
+  if (!at)
     return;
-  }
+  conclude_unread(s, (size_t)json_integer_value(at));
   const char *outcome = json_string_value(json_object_get(line, "outcome"));
   for (int o = 0; o < HSC_CONFORM_OUTCOME_COUNT; o++)
     if (outcome && !strcmp(outcome, hsc_conform_outcome_text((hsc_conform_outcome)o)))
@@ -141,19 +187,57 @@ static const char *last_calls(session *s, hsc_conform_outcome outcome, const cha
   return kept ? kept : "";
 }
 
-// Why the child is gone, for the check that it was at.
-static void conclude_death(session *s, hsc_child *child, bool timed_out) {
+// How the child ended, in words; it is killed where it was waited for in vain.
+static const char *death_of(session *s, hsc_child *child, bool timed_out) {
   hsc_child_exit how = {0};
   if (timed_out)
     hsc_child_kill(child);
   hsc_status_free(hsc_child_wait(child, INT64_C(5000000000), &how));
-  const char *seen =
-      hsc_arena_printf(s->arena, "%s%s", timed_out ? "no answer within the time limit" : "",
-                       !timed_out && how.signal == 0 ? "the process ended by itself" : "");
-  if (!timed_out && how.signal)
-    seen = hsc_arena_printf(s->arena, "signal %d (%s)", how.signal, strsignal(how.signal));
+  if (timed_out)
+    return "no answer within the time limit";
+  if (how.signal)
+    return hsc_arena_printf(s->arena, "signal %d (%s)", how.signal, strsignal(how.signal));
+  return "the process ended by itself";
+}
+
+// Why the child is gone, for the check that it was at.
+static void conclude_death(session *s, hsc_child *child, bool timed_out) {
   hsc_conform_outcome outcome = timed_out ? HSC_CONFORM_HANG : HSC_CONFORM_CRASH;
+  const char *function = last_function(s);
+  const char *seen = death_of(s, child, timed_out);
+  if (timed_out && has_hung(s, function))
+    seen = hsc_arena_printf(s->arena, "no answer of %s, which took the whole time before",
+                            function);
+  else if (timed_out && *function && s->hung_count < HUNG_MAX)
+    s->hung[s->hung_count++] = function;
   conclude(s, s->next, outcome, seen, last_calls(s, outcome, seen));
+}
+
+// A child that never greeted. Before the first result there is nothing to report; later, what the
+// plugin left behind keeps it from being loaded again.
+static hsc_status *conclude_unloaded(session *s, hsc_child *child, bool timed_out) {
+  const char *how = death_of(s, child, timed_out);
+  const char *said = hsc_child_stderr(child);
+  if (s->next == 0)
+    return HSC_ERR(FAILED_PRECONDITION, "%s cannot be loaded: %s", s->options->device,
+                   *said ? said : how);
+  const char *seen =
+      hsc_arena_printf(s->arena, "the plugin could not be loaded again after the check before: %s",
+                       *said ? said : how);
+  conclude(s, s->next, timed_out ? HSC_CONFORM_HANG : HSC_CONFORM_CRASH, seen, "");
+  return NULL;
+}
+
+// One line of the child's; a call that is known to hang is waited for less long.
+static hsc_status *read_line(session *s, hsc_child *child, hsc_bytes *line) {
+  int64_t limit = s->options->timeout_ns > 0 ? s->options->timeout_ns : default_limit_ns;
+  if (s->hung_count == 0 || limit <= known_hang_ns)
+    return hsc_child_read_line(child, limit, line);
+  hsc_status *status = hsc_child_read_line(child, known_hang_ns, line);
+  if (hsc_status_code(status) != HSC_DEADLINE_EXCEEDED || has_hung(s, last_function(s)))
+    return status;
+  hsc_status_free(status);
+  return hsc_child_read_line(child, limit - known_hang_ns, line);
 }
 
 // One child, from the first check without a result until it has done them all or dies.
@@ -173,17 +257,14 @@ static hsc_status *run_child(session *s) {
   bool greeted = false;
   while (!status && !is_over(s)) {
     hsc_bytes_reset(&line);
-    int64_t limit = o->timeout_ns > 0 ? o->timeout_ns : INT64_C(20000000000);
-    hsc_status *end = hsc_child_read_line(child, limit, &line);
+    hsc_status *end = read_line(s, child, &line);
     if (end) {
       bool timed_out = hsc_status_code(end) == HSC_DEADLINE_EXCEEDED;
       hsc_status_free(end);
-      if (!greeted) {
-        status = HSC_ERR(FAILED_PRECONDITION, "%s cannot be loaded: %s", o->device,
-                         hsc_child_stderr(child));
-        break;
-      }
-      conclude_death(s, child, timed_out);
+      if (greeted)
+        conclude_death(s, child, timed_out);
+      else
+        status = conclude_unloaded(s, child, timed_out);
       break;
     }
     json_t *object = json_loadb(line.data, line.size, 0, NULL);
@@ -224,6 +305,7 @@ hsc_status *hsc_conform_run(const hsc_conform_options *options,
     status = run_child(&s);
   hsc_bytes_deinit(&s.steps);
   HSC_TRY(status);
+  out_report->not_done = out_report->count - s.next;
   out_report->count = s.next;  // what was not checked is not in the report
   return hsc_arena_status(arena);
 }

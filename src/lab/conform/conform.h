@@ -37,6 +37,7 @@ typedef struct hsc_conform_options {
   const char *executable;  // the hloscope to start; NULL = the running one
   int64_t timeout_ns;      // of one check; 0 = 20 s
   size_t stop_after;       // that many failures, crashes and hangs end the run; 0 = never
+  size_t hangs_max;        // that many hangs do; 0 = 25
   // Called after each check, with how many there are; NULL = nobody wants to know.
   void (*progress)(void *user, size_t done, size_t total, const hsc_conform_result *result);
   void *user;
@@ -49,6 +50,7 @@ typedef struct hsc_conform_report {
   hsc_conform_result
       *results;  // [count], in the order of conform.def; everything lies in the caller's arena
   size_t count;
+  size_t not_done;  // checks that the end of the run left out
   size_t totals[HSC_CONFORM_OUTCOME_COUNT];
 } hsc_conform_report;
 

@@ -216,21 +216,32 @@ static bool is_lack(hsc_pjrt_function function, PJRT_Error_Code code) {
            function == HSC_FN_PJRT_TopologyDescription_Deserialize));
 }
 
+// Ends the check with that error, as what the plugin lacks or as what failed.
+static void end_with(hsc_conform *c, const char *name, PJRT_Error *error, bool is_lacking) {
+  hsc_bytes message = {0};
+  hsc__conform_message(c, error, &message);
+  if (is_lacking)
+    hsc__conform_absent(c, "%s: %s", name, hsc_bytes_text(&message));
+  else
+    hsc__conform_fail(c, "%s failed: %s", name, hsc_bytes_text(&message));
+  hsc_bytes_deinit(&message);
+  hsc__conform_error_free(c, error);
+}
+
 static bool ok_or_absent(hsc_conform *c, hsc_pjrt_function function, void *args, bool may_lack) {
   bool called;
   PJRT_Error *error = hsc__conform_call(c, function, args, &called);
   if (!called || !error)
     return called;
-  const hsc_pjrt_function_info *info = hsc_pjrt_function_get(function);
-  hsc_bytes message = {0};
-  hsc__conform_message(c, error, &message);
-  if (is_lack(function, hsc__conform_code(c, error)) && may_lack)
-    hsc__conform_absent(c, "%s: %s", info->name, hsc_bytes_text(&message));
-  else
-    hsc__conform_fail(c, "%s failed: %s", info->name, hsc_bytes_text(&message));
-  hsc_bytes_deinit(&message);
-  hsc__conform_error_free(c, error);
+  end_with(c, hsc_pjrt_function_get(function)->name, error,
+           may_lack && is_lack(function, hsc__conform_code(c, error)));
   return false;
+}
+
+bool hsc__conform_went_well(hsc_conform *c, const char *function, PJRT_Error *error) {
+  if (error)
+    end_with(c, function, error, hsc__conform_code(c, error) == PJRT_Error_Code_UNIMPLEMENTED);
+  return !error;
 }
 
 bool hsc__conform_ok(hsc_conform *c, hsc_pjrt_function function, void *args) {
@@ -241,15 +252,9 @@ bool hsc__conform_offered(hsc_conform *c, hsc_pjrt_function function, void *args
   return ok_or_absent(c, function, args, true);
 }
 
-bool hsc__conform_refused(hsc_conform *c,
-                          hsc_pjrt_function function,
-                          void *args,
-                          const char *what) {
-  bool called;
-  PJRT_Error *error = hsc__conform_call(c, function, args, &called);
-  const char *name = hsc_pjrt_function_get(function)->name;
-  if (!called)
-    return false;
+// An error with a code and a message; freed.
+static bool was_refused(
+    hsc_conform *c, const char *name, PJRT_Error *error, const char *what, bool may_lack) {
   if (!error) {
     hsc__conform_fail(c, "%s took %s without an error", name, what);
     return false;
@@ -260,7 +265,7 @@ bool hsc__conform_refused(hsc_conform *c,
   bool has_text = message.size > 0;
   hsc_bytes_deinit(&message);
   hsc__conform_error_free(c, error);
-  if (code == PJRT_Error_Code_UNIMPLEMENTED && !hsc_pjrt_function_get(function)->required) {
+  if (code == PJRT_Error_Code_UNIMPLEMENTED && may_lack) {
     hsc__conform_absent(c, "%s is not implemented", name);
     return false;
   }
@@ -271,6 +276,23 @@ bool hsc__conform_refused(hsc_conform *c,
   if (!has_text)
     hsc__conform_fail(c, "%s returned an error without a message for %s", name, what);
   return has_text;
+}
+
+bool hsc__conform_refused(hsc_conform *c,
+                          hsc_pjrt_function function,
+                          void *args,
+                          const char *what) {
+  bool called;
+  PJRT_Error *error = hsc__conform_call(c, function, args, &called);
+  const hsc_pjrt_function_info *info = hsc_pjrt_function_get(function);
+  return called && was_refused(c, info->name, error, what, !info->required);
+}
+
+bool hsc__conform_was_refused(hsc_conform *c,
+                              const char *function,
+                              PJRT_Error *error,
+                              const char *what) {
+  return was_refused(c, function, error, what, true);
 }
 
 PJRT_Error_Code hsc__conform_code(const hsc_conform *c, const PJRT_Error *error) {

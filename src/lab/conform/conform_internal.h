@@ -25,6 +25,8 @@ typedef struct hsc_conform {
   const PJRT_NamedValue *options;  // of the client or the topology, from the device's text
   size_t option_count;
   const char *topology_name;  // NULL: on hardware
+  const char *device;         // the plugin, as the command line has it
+  const char *platform;       // of the first client; NULL = not known
   hsc_arena *arena;           // of the process
   hsc_bytes compile_options;  // of the last call that compiled
   // of the check that runs
@@ -151,6 +153,17 @@ bool hsc__conform_execute_each(hsc_conform *c,
                                PJRT_Buffer *const *arguments,
                                PJRT_Buffer **outputs);
 void hsc__conform_buffer_free(hsc_conform *c, PJRT_Buffer *buffer);
+// The extension of that type, of at least so many bytes. NULL ends the check as not offered.
+const void *hsc__conform_extension(hsc_conform *c,
+                                   PJRT_Extension_Type type,
+                                   size_t least_bytes,
+                                   const char *name);
+// What a function of an extension returned, freed: as hsc__conform_ok and hsc__conform_refused.
+bool hsc__conform_went_well(hsc_conform *c, const char *function, PJRT_Error *error);
+bool hsc__conform_was_refused(hsc_conform *c,
+                              const char *function,
+                              PJRT_Error *error,
+                              const char *what);
 
 // The program and the array that most checks need: f32[4] of 1, 2, 3, 4, and twice that.
 extern const int64_t hsc__conform_four[1];

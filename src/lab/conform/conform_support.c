@@ -401,3 +401,19 @@ void hsc__conform_buffer_free(hsc_conform *c, PJRT_Buffer *buffer) {
   if (buffer)
     OK(c, PJRT_Buffer_Destroy, &args);
 }
+
+// ---- extensions ---------------------------------------------------------------------------------
+
+const void *hsc__conform_extension(hsc_conform *c,
+                                   PJRT_Extension_Type type,
+                                   size_t least_bytes,
+                                   const char *name) {
+  const PJRT_Extension_Base *at = c->api->extension_start;
+  while (at && at->type != type)
+    at = at->next;
+  if (at && at->struct_size >= least_bytes)
+    return at;
+  hsc__conform_absent(c, at ? "the %s extension is an older one" : "there is no %s extension",
+                      name);
+  return NULL;
+}
