@@ -132,7 +132,14 @@ ROOMS = {
     },
 }
 # (folder, used folder): the only headers of it that may be included
-ONLY = {("plugin", "pjrt"): {"pjrt/abi.h", "pjrt/debug_options.def", "pjrt/functions.def"}}
+ONLY = {
+    ("plugin", "pjrt"): {
+        "pjrt/abi.h",
+        "pjrt/abi_transfers.h",
+        "pjrt/debug_options.def",
+        "pjrt/functions.def",
+    }
+}
 
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)
 

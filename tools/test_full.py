@@ -25,7 +25,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 CLIENTS, COMPILERS, OLDER = "3.11", "3.11-compilers", "3.11-older"
 CLIENT_SUITES = ("frameworks", "real", "browser", "lab")
 # Of the other suites, what does more with packages, a browser or a checker of types.
-MORE = ("python_compare", "python_api", "report_page", "sweep_queries", "sweep_backends")
+MORE = ("python_compare", "python_api", "page_types", "sweep_queries", "sweep_backends")
 SWEEP = "3.11-sweep"
 OLDER_TESTS = ("trace_xla_cpu",)  # what is recorded of JAX depends on its release
 JAX_TESTS = ("jax_transfers", "jax_cache", "jax_rules", "jax_devices", "plain_jax")
@@ -122,6 +122,7 @@ def main():
         with_sweep = {
             **variables,
             "HLOSCOPE_SWEEP_PYTHON": found[SWEEP]["python"] or python,
+            "HLOSCOPE_SWEEP_PART": "python",  # the others were run before
         }
         total.run("other tests that use packages", [*tests, *MORE], with_sweep)
         jax = options.jax or os.environ.get("HLOSCOPE_JAX_CHECKOUT") or ""

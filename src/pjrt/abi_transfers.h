@@ -98,7 +98,8 @@ typedef struct PJRT_CrossHostTransfers_Extension {
       PJRT_Transfers_PJRT_Client_CrossHostSendBuffers_Args *args);
 } PJRT_CrossHostTransfers_Extension;
 HSC_PJRT_SIZED(PJRT_CrossHostTransfers_Extension, PJRT_Transfers_PJRT_Client_CrossHostSendBuffers);
-_Static_assert(PJRT_CrossHostTransfers_Extension_STRUCT_SIZE == 56, "as the plugin for CUDA has it");
+_Static_assert(PJRT_CrossHostTransfers_Extension_STRUCT_SIZE == 56,
+               "as the plugin for CUDA has it");
 
 // ---- raw memory of buffers (type 8) -------------------------------------------------------------
 // jax.experimental.transfer fills and reads parts of arrays through it.

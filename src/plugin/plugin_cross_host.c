@@ -161,11 +161,8 @@ static hsc_status *other_device(const PJRT_Client *client, int id, const PJRT_De
 
 // ---- sending ------------------------------------------------------------------------------------
 
-static hsc_status *fill_send(PJRT_Client *client,
-                             PJRT_Buffer *buffer,
-                             int to,
-                             PJRT_Transfers_Key key,
-                             transfer *t) {
+static hsc_status *fill_send(
+    PJRT_Client *client, PJRT_Buffer *buffer, int to, PJRT_Transfers_Key key, transfer *t) {
   const PJRT_Device *device = NULL;
   if (!buffer || buffer->client != client)
     return HSC_ERR(INVALID_ARGUMENT, "an array to send is NULL, or of another client");
@@ -255,9 +252,9 @@ static hsc_status *fill_receive(const PJRT_Transfers_PJRT_Client_CrossHostReceiv
 static PJRT_Error *receive_buffers(PJRT_Transfers_PJRT_Client_CrossHostReceiveBuffers_Args *args) {
   HSC_CHECK_ARGS(PJRT_Transfers_PJRT_Client_CrossHostReceiveBuffers, buffers);
   size_t count = args->num_shapes;
-  if (!args->client || (count > 0 && (!args->shape_num_dims || !args->num_dims ||
-                                      !args->element_types || !args->src_global_device_ids ||
-                                      !args->transfer_keys || !args->buffers)))
+  if (!args->client ||
+      (count > 0 && (!args->shape_num_dims || !args->num_dims || !args->element_types ||
+                     !args->src_global_device_ids || !args->transfer_keys || !args->buffers)))
     return hsc__error_of(HSC_ERR(INVALID_ARGUMENT, "CrossHostReceiveBuffers: an argument is NULL"));
   batch *b = create_batch(args->client, count, false);
   if (!b)
@@ -309,8 +306,8 @@ static void drop_descriptor(PJRT_Error *error, void *user) {
 }
 
 static void copy_to_remote(PJRT_Transfers_PJRT_Buffer_CopyToRemoteDevice_Args *args) {
-  bool has_destructor = HSC_ARGS_HAVE(PJRT_Transfers_PJRT_Buffer_CopyToRemoteDevice,
-                                      descriptor_destructor);
+  bool has_destructor =
+      HSC_ARGS_HAVE(PJRT_Transfers_PJRT_Buffer_CopyToRemoteDevice, descriptor_destructor);
   descriptor *d = hsc_alloc(sizeof *d);
   if (args->on_done.on_done)
     args->on_done.on_done(hsc__error_of(HSC_ERR(UNIMPLEMENTED, "%s", not_this_way)), false,

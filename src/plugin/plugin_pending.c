@@ -65,8 +65,8 @@ static hsc_status *fill_slot(PJRT_AsyncHostToDeviceTransferManager *manager,
   const PJRT_Layouts_MemoryLayout *own;
   HSC_TRY(hsc__device_layout(layout, spec->dims, spec->num_dims,
                              hsc_type_bytes(hsc__type_of_pjrt(spec->element_type)), &own));
-  HSC_TRY(hsc__buffer_create_pending(manager->client, manager->device, spec->element_type, spec->dims,
-                         spec->num_dims, &s->buffer));
+  HSC_TRY(hsc__buffer_create_pending(manager->client, manager->device, spec->element_type,
+                                     spec->dims, spec->num_dims, &s->buffer));
   s->buffer->layout = s->layout = own;
   pthread_mutex_lock(&manager->client->lock);
   s->block = s->buffer->block;
@@ -238,8 +238,8 @@ HSC_ENTRY(PJRT_Client_CreateErrorBuffer) {
   HSC_CHECK_ARGS(PJRT_Client_CreateErrorBuffer, buffer);
   PJRT_Device *device = NULL;
   HSC_PJRT_TRY(hsc__place(args->client, NULL, args->memory, &device));
-  HSC_PJRT_TRY(hsc__buffer_create_pending(args->client, device, args->shape_element_type, args->shape_dims,
-                              args->shape_num_dims, &args->buffer));
+  HSC_PJRT_TRY(hsc__buffer_create_pending(args->client, device, args->shape_element_type,
+                                          args->shape_dims, args->shape_num_dims, &args->buffer));
   int code =
       args->error_code == PJRT_Error_Code_OK ? PJRT_Error_Code_UNKNOWN : (int)args->error_code;
   hsc__event_set(args->buffer->ready, code, args->error_message, args->error_message_size);
@@ -268,7 +268,7 @@ HSC_ENTRY(PJRT_Client_CreateAliasBuffer) {
   if (!promise)
     return hsc__error_of(hsc_status_out_of_memory());
   hsc_status *status = hsc__buffer_create_pending(args->client, device, args->shape_element_type,
-                                      args->shape_dims, args->shape_num_dims, &buffer);
+                                                  args->shape_dims, args->shape_num_dims, &buffer);
   if (status) {
     hsc_free(promise);
     return hsc__error_of(status);

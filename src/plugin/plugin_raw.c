@@ -88,7 +88,7 @@ static PJRT_Error *destroy(PJRT_RawBuffer_Destroy_Args *args) {
 #define CHECK_RAW(function, last) \
   HSC_CHECK_ARGS(function, last); \
   if (!args->buffer) \
-    return hsc__error_of(HSC_ERR(INVALID_ARGUMENT, "%s: args->buffer is NULL", #function))
+  return hsc__error_of(HSC_ERR(INVALID_ARGUMENT, "%s: args->buffer is NULL", #function))
 
 static PJRT_Error *host_pointer(PJRT_RawBuffer_GetHostPointer_Args *args) {
   CHECK_RAW(PJRT_RawBuffer_GetHostPointer, host_pointer);

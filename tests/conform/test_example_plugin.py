@@ -124,7 +124,11 @@ def the_faults(where: pathlib.Path) -> None:
             path.write_text(path.read_text(encoding="utf-8").replace(text, other), encoding="utf-8")
         library, said = compiled(copy, "-Wno-error", "-w", "-I", str(root / "src"))
         code, answer = conform(library, "--only", check) if library.exists() else (0, {})
-        report(f"{check} sees a fault: {text.strip().splitlines()[-1]}", len(holders) == 1 and code == 1, said or answer)
+        report(
+            f"{check} sees a fault: {text.strip().splitlines()[-1]}",
+            len(holders) == 1 and code == 1,
+            said or answer,
+        )
 
 
 def the_refusals(where: pathlib.Path) -> None:

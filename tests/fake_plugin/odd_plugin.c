@@ -14,7 +14,8 @@
 //        exit         compiling ends the process
 //        hang-exit, crash-exit       so does the end of the process
 //        hang-load, crash-load       GetPjrtApi
-//        lock         running crashes, and the plugin cannot be loaded again (HLOSCOPE_ODD_LOCK: a file)
+//        lock         running crashes, and the plugin cannot be loaded again (HLOSCOPE_ODD_LOCK: a
+//                     file)
 //        major        version 1.0
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -160,10 +161,9 @@ static PJRT_Error *unknown(void *args) {
 }
 
 static void be_newer(void) {
-  static PJRT_Extension_Base extensions[] = {{.struct_size = PJRT_Extension_Base_STRUCT_SIZE,
-                                              .type = (PJRT_Extension_Type)99},
-                                             {.struct_size = PAGE,
-                                              .type = (PJRT_Extension_Type)4000}};
+  static PJRT_Extension_Base extensions[] = {
+      {.struct_size = PJRT_Extension_Base_STRUCT_SIZE, .type = (PJRT_Extension_Type)99},
+      {.struct_size = PAGE, .type = (PJRT_Extension_Type)4000}};
   extensions[0].next = &extensions[1];
   extensions[1].next = table.api.extension_start;
   table.api.extension_start = &extensions[0];
@@ -202,7 +202,8 @@ const PJRT_Api *GetPjrtApi(void) {
   GetPjrtApi_Fn *get;
   memcpy(&get, &symbol, sizeof get);
   real = get();
-  memcpy(&table.api, real, real->struct_size < sizeof table.api ? real->struct_size : sizeof table.api);
+  memcpy(&table.api, real,
+         real->struct_size < sizeof table.api ? real->struct_size : sizeof table.api);
   for (int f = 0; f < HSC_PJRT_FUNCTION_COUNT; f++)
     memcpy((char *)&table.api + hsc_pjrt_function_get((hsc_pjrt_function)f)->offset, &wrappers[f],
            sizeof wrappers[f]);

@@ -81,6 +81,20 @@ try:
         last = jax.sharding.SingleDeviceSharding(jax.local_devices(process_index=count - 1)[0])
         moved = jax.jit(lambda v: v + 1)(jax.device_put(np.arange(3.0, dtype=np.float32), last))
         said["elsewhere"] = [np.asarray(s.data).tolist() for s in moved.addressable_shards]
+        # two arrays from the devices of the first process to those of the last, and one back
+        ends = [jax.local_devices(process_index=p) for p in (0, count - 1)]
+        first, last = (NamedSharding(Mesh(np.array(end), ("a",)), P("a")) for end in ends)
+        there = [
+            jax.make_array_from_callback(whole.shape, first, lambda i: k * whole[i], dtype=np.float32)
+            for k in (1, 2)
+        ]
+        one, two = jax.device_put(there, last)
+        back = jax.device_put(two, first)
+        said["moved"] = [
+            bool((np.asarray(s.data) == k * whole[s.index]).all())
+            for array, k in ((one, 1), (two, 2), (back, 2))
+            for s in array.addressable_shards
+        ]
         multihost_utils.sync_global_devices("end")
 except Exception as error:
     said["error"] = str(error)
@@ -154,6 +168,8 @@ def check(devices):
             # a program on one device of the last process: the others take no part
             here = number == len(devices) - 1
             assert s["elsewhere"] == ([[1, 2, 3]] if here else []), s["elsewhere"]
+            wanted = own * {0: 1, len(devices) - 1: 2}.get(number, 0)
+            assert s["moved"] == [True] * wanted, s["moved"]
             assert s["allgather"] == [2.0 * i for i in range(len(devices))], s["allgather"]
         first += own
         bits.update(s["bits"])

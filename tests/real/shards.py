@@ -2,8 +2,9 @@
 """Programs of several partitions on real compilers: what a chip holds, held against JAX's own
 memory_analysis; and the numbers of eight devices, held against one and against XLA:CPU's eight.
 
-tests/real/shards.py build/hloscope        speaks TAP; skipped, by name, where JAX or a compiler is
-not installed
+tests/real/shards.py build/hloscope [--all]      speaks TAP; skipped, by name, where JAX or a
+compiler is not installed. --all: the memory of a training step too, and on a second slice, whose
+compiles take a minute
 
 $HLOSCOPE_JAX_PYTHON has JAX, $HLOSCOPE_PYTHON the compilers; they may be one.
 """
@@ -70,7 +71,7 @@ import jax, numpy as np, jax.numpy as jnp
 from jax.experimental import topologies
 from jax.sharding import Mesh, NamedSharding, PartitionSpec as P
 
-to, shape = sys.argv[1:]
+to, shape, names = sys.argv[1:]
 topology = topologies.get_topology_desc(platform="tpu", topology_name=f"v5e:{shape}")
 count = len(topology.devices)
 mesh = Mesh(np.array(topology.devices).reshape(2, count // 2), ("d", "m"))
@@ -91,6 +92,8 @@ for name, function, sizes, cuts in (
     ("step", step, [(1024, 4096), (4096, 1024), (2048, 1024)],
      [P(None, "m"), P("m", None), P("d", None)]),
 ):
+    if name not in names.split(","):
+        continue
     arrays = [jax.ShapeDtypeStruct(size, jnp.float32, sharding=NamedSharding(mesh, cut))
               for size, cut in zip(sizes, cuts)]
     lowered = jax.jit(function).lower(*arrays)
@@ -198,7 +201,8 @@ def memory(shape):
     library = file_of(compilers, "libtpu", "libtpu.so")
     if library is None:
         return skip(f"memory on v5e:{shape}", f"{compilers} has no libtpu")
-    said = script(ANALYSE, scratch, shape, TPU_LIBRARY_PATH=str(library))
+    names = "layer,step" if "--all" in sys.argv else "layer"
+    said = script(ANALYSE, scratch, shape, names, TPU_LIBRARY_PATH=str(library))
     if not check(f"JAX analyses for v5e:{shape}", said.returncode == 0, said.stderr[-3000:]):
         return
     for name, theirs in json.loads(said.stdout.strip().splitlines()[-1]).items():
@@ -219,6 +223,7 @@ if file_of(python, "jax", "") is None:
     print("1..0 # SKIP jax is not installed for this Python")
     sys.exit(0)
 numbers()
-memory("2x2")
 memory("2x4")
+if "--all" in sys.argv:
+    memory("2x2")
 print(f"1..{done}")

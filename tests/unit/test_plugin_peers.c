@@ -425,11 +425,10 @@ static PJRT_Buffer *matrix_of(process *p, PJRT_Client *client, bool is_error) {
   PJRT_Device_DefaultMemory_Args in =
       ARGS_OF(PJRT_Device_DefaultMemory, .device = own.addressable_devices[0]);
   is_fine(p, api->PJRT_Device_DefaultMemory(&in));
-  PJRT_Client_CreateErrorBuffer_Args bad =
-      ARGS_OF(PJRT_Client_CreateErrorBuffer, .client = client, .shape_dims = dims,
-              .shape_num_dims = 2, .shape_element_type = PJRT_Buffer_Type_F32, .memory = in.memory,
-              .error_code = PJRT_Error_Code_DATA_LOSS, .error_message = "lost",
-              .error_message_size = 4);
+  PJRT_Client_CreateErrorBuffer_Args bad = ARGS_OF(
+      PJRT_Client_CreateErrorBuffer, .client = client, .shape_dims = dims, .shape_num_dims = 2,
+      .shape_element_type = PJRT_Buffer_Type_F32, .memory = in.memory,
+      .error_code = PJRT_Error_Code_DATA_LOSS, .error_message = "lost", .error_message_size = 4);
   if (is_error)
     return is_fine(p, api->PJRT_Client_CreateErrorBuffer(&bad)) ? bad.buffer : NULL;
   PJRT_Client_BufferFromHostBuffer_Args put =
@@ -460,14 +459,13 @@ static void exchange(process *p, PJRT_Client *client, PJRT_Buffer *matrix) {
   is_fine(p, api->PJRT_Client_AddressableDevices(&own));
   PJRT_Transfers_PJRT_Client_CrossHostSendBuffers_Args send =
       ARGS_OF(PJRT_Transfers_PJRT_Client_CrossHostSendBuffers, .client = client, .num_buffers = 2,
-              .buffers = sent, .dst_global_device_ids = (int32_t[]){to, to},
-              .transfer_keys = keys, .send_events = events);
-  PJRT_Transfers_PJRT_Client_CrossHostReceiveBuffers_Args receive =
-      ARGS_OF(PJRT_Transfers_PJRT_Client_CrossHostReceiveBuffers, .client = client,
-              .num_shapes = 2, .shape_num_dims = ranks, .num_dims = extents,
-              .element_types = types, .device = own.addressable_devices[0],
-              .src_global_device_ids = (int32_t[]){from, from}, .transfer_keys = keys,
-              .buffers = came);
+              .buffers = sent, .dst_global_device_ids = (int32_t[]){to, to}, .transfer_keys = keys,
+              .send_events = events);
+  PJRT_Transfers_PJRT_Client_CrossHostReceiveBuffers_Args receive = ARGS_OF(
+      PJRT_Transfers_PJRT_Client_CrossHostReceiveBuffers, .client = client, .num_shapes = 2,
+      .shape_num_dims = ranks, .num_dims = extents, .element_types = types,
+      .device = own.addressable_devices[0], .src_global_device_ids = (int32_t[]){from, from},
+      .transfer_keys = keys, .buffers = came);
   const PJRT_CrossHostTransfers_Extension *e = transfers();
   for (int step = 0; step < 2; step++)
     if ((p->number + step) % 2)

@@ -274,8 +274,8 @@ static bool has_answered(hsc_child *child, int64_t limit_ns) {
 void hsc__conform_client_exit(hsc_conform *c, int number) {
   static const int64_t work_ns = 10000000000;
   static const int64_t end_ns = 5000000000;
-  const char *argv[] = {"/proc/self/exe", "conform",      "--serve", "0", c->device,
-                        "--only",         "client/again", NULL};
+  const char *argv[] = {"/proc/self/exe", "conform", "--serve",      "0",
+                        c->device,        "--only",  "client/again", NULL};
   hsc_child *child = NULL;
   hsc_child_exit how = {0};
   hsc_status *status = hsc_child_start(&(hsc_child_options){.argv = argv}, &child);

@@ -101,10 +101,9 @@ static bool raw_write(hsc_conform *c,
                       const float *values,
                       int first,
                       int count) {
-  PJRT_RawBuffer_CopyRawHostToDevice_Args args =
-      ARGS_OF(PJRT_RawBuffer_CopyRawHostToDevice, .buffer = raw, .src = values,
-              .offset = first * (int64_t)sizeof *values,
-              .transfer_size = count * (int64_t)sizeof *values);
+  PJRT_RawBuffer_CopyRawHostToDevice_Args args = ARGS_OF(
+      PJRT_RawBuffer_CopyRawHostToDevice, .buffer = raw, .src = values,
+      .offset = first * (int64_t)sizeof *values, .transfer_size = count * (int64_t)sizeof *values);
   return CALL(c, e, PJRT_RawBuffer_CopyRawHostToDevice, &args) &&
          hsc__conform_await(c, args.event, "a raw write");
 }
@@ -263,11 +262,10 @@ static PJRT_Buffer *receive_from(hsc_conform *c,
   PJRT_Buffer_Type type = PJRT_Buffer_Type_F32;
   PJRT_Buffer_MemoryLayout *layout = NULL;
   PJRT_Transfers_GlobalDeviceId ids[2] = {from, from};
-  PJRT_Transfers_PJRT_Client_CrossHostReceiveBuffers_Args args =
-      ARGS_OF(PJRT_Transfers_PJRT_Client_CrossHostReceiveBuffers, .client = c->client,
-              .num_shapes = 1, .shape_num_dims = &rank, .num_dims = &dims, .element_types = &type,
-              .layouts = &layout, .device = device, .src_global_device_ids = ids,
-              .transfer_keys = &key, .buffers = &buffer);
+  PJRT_Transfers_PJRT_Client_CrossHostReceiveBuffers_Args args = ARGS_OF(
+      PJRT_Transfers_PJRT_Client_CrossHostReceiveBuffers, .client = c->client, .num_shapes = 1,
+      .shape_num_dims = &rank, .num_dims = &dims, .element_types = &type, .layouts = &layout,
+      .device = device, .src_global_device_ids = ids, .transfer_keys = &key, .buffers = &buffer);
   if (CALL(c, e, PJRT_Transfers_PJRT_Client_CrossHostReceiveBuffers, &args) && !buffer)
     hsc__conform_fail(c, "a receive succeeded and gave no array");
   return buffer;

@@ -206,8 +206,8 @@ static void conclude_death(session *s, hsc_child *child, bool timed_out) {
   const char *function = last_function(s);
   const char *seen = death_of(s, child, timed_out);
   if (timed_out && has_hung(s, function))
-    seen = hsc_arena_printf(s->arena, "no answer of %s, which took the whole time before",
-                            function);
+    seen =
+        hsc_arena_printf(s->arena, "no answer of %s, which took the whole time before", function);
   else if (timed_out && *function && s->hung_count < HUNG_MAX)
     s->hung[s->hung_count++] = function;
   conclude(s, s->next, outcome, seen, last_calls(s, outcome, seen));
