@@ -1,13 +1,12 @@
-// abi_transfers.h - two extensions of the PJRT C API about the bytes of buffers: arrays that go to
-// devices of other processes (type 12), and memory that a host reads and fills itself (type 8).
+// abi_transfers.h - the extension of the PJRT C API by which arrays go to devices of other processes
+// (type 12).
 //
 // Source: xla/pjrt/extensions/cross_host_transfers/pjrt_c_api_cross_host_transfers_extension.h,
-// version 5 to 8, and xla/pjrt/c/pjrt_c_api_raw_buffer_extension.h, version 3. abi.h has the rules.
+// versions 5 to 8. abi.h has the rules.
 #pragma once
 
 #include "pjrt/abi.h"
 
-// ---- arrays to other processes (type 12) --------------------------------------------------------
 // JAX asks for it in jax.device_put from devices of one process to those of another: the process
 // that has the array sends, the one that has the device receives, and both name the transfer by
 // the same key.
@@ -100,82 +99,3 @@ typedef struct PJRT_CrossHostTransfers_Extension {
 HSC_PJRT_SIZED(PJRT_CrossHostTransfers_Extension, PJRT_Transfers_PJRT_Client_CrossHostSendBuffers);
 _Static_assert(PJRT_CrossHostTransfers_Extension_STRUCT_SIZE == 56,
                "as the plugin for CUDA has it");
-
-// ---- raw memory of buffers (type 8) -------------------------------------------------------------
-// jax.experimental.transfer fills and reads parts of arrays through it.
-
-typedef struct PJRT_RawBuffer PJRT_RawBuffer;
-
-typedef struct PJRT_RawBuffer_CreateRawAliasOfBuffer_Args {
-  size_t struct_size;
-  PJRT_Extension_Base *extension_start;
-  PJRT_Buffer *buffer;
-  PJRT_RawBuffer *raw_buffer;  // out, the caller's
-} PJRT_RawBuffer_CreateRawAliasOfBuffer_Args;
-HSC_PJRT_SIZED(PJRT_RawBuffer_CreateRawAliasOfBuffer_Args, raw_buffer);
-
-typedef struct PJRT_RawBuffer_Destroy_Args {
-  size_t struct_size;
-  PJRT_Extension_Base *extension_start;
-  PJRT_RawBuffer *buffer;
-} PJRT_RawBuffer_Destroy_Args;
-HSC_PJRT_SIZED(PJRT_RawBuffer_Destroy_Args, buffer);
-
-typedef struct PJRT_RawBuffer_GetHostPointer_Args {
-  size_t struct_size;
-  PJRT_Extension_Base *extension_start;
-  PJRT_RawBuffer *buffer;
-  void *host_pointer;  // out; NULL where the host does not see the memory
-} PJRT_RawBuffer_GetHostPointer_Args;
-HSC_PJRT_SIZED(PJRT_RawBuffer_GetHostPointer_Args, host_pointer);
-
-typedef struct PJRT_RawBuffer_GetOnDeviceSizeInBytes_Args {
-  size_t struct_size;
-  PJRT_Extension_Base *extension_start;
-  PJRT_RawBuffer *buffer;
-  size_t on_device_size_in_bytes;  // out
-} PJRT_RawBuffer_GetOnDeviceSizeInBytes_Args;
-HSC_PJRT_SIZED(PJRT_RawBuffer_GetOnDeviceSizeInBytes_Args, on_device_size_in_bytes);
-
-typedef struct PJRT_RawBuffer_GetMemorySpace_Args {
-  size_t struct_size;
-  PJRT_Extension_Base *extension_start;
-  PJRT_RawBuffer *buffer;
-  PJRT_Memory *memory_space;  // out
-} PJRT_RawBuffer_GetMemorySpace_Args;
-HSC_PJRT_SIZED(PJRT_RawBuffer_GetMemorySpace_Args, memory_space);
-
-typedef struct PJRT_RawBuffer_CopyRawDeviceToHost_Args {
-  size_t struct_size;
-  PJRT_Extension_Base *extension_start;
-  PJRT_RawBuffer *buffer;
-  void *dst;
-  int64_t offset, transfer_size;  // bytes
-  PJRT_Event *event;              // out
-} PJRT_RawBuffer_CopyRawDeviceToHost_Args;
-HSC_PJRT_SIZED(PJRT_RawBuffer_CopyRawDeviceToHost_Args, event);
-
-typedef struct PJRT_RawBuffer_CopyRawHostToDevice_Args {
-  size_t struct_size;
-  PJRT_Extension_Base *extension_start;
-  PJRT_RawBuffer *buffer;
-  const void *src;
-  int64_t offset, transfer_size;  // bytes
-  PJRT_Event *event;              // out
-} PJRT_RawBuffer_CopyRawHostToDevice_Args;
-HSC_PJRT_SIZED(PJRT_RawBuffer_CopyRawHostToDevice_Args, event);
-
-typedef struct PJRT_RawBuffer_Extension {
-  PJRT_Extension_Base base;
-  PJRT_Error *(*PJRT_RawBuffer_CreateRawAliasOfBuffer)(
-      PJRT_RawBuffer_CreateRawAliasOfBuffer_Args *args);
-  PJRT_Error *(*PJRT_RawBuffer_Destroy)(PJRT_RawBuffer_Destroy_Args *args);
-  PJRT_Error *(*PJRT_RawBuffer_GetOnDeviceSizeInBytes)(
-      PJRT_RawBuffer_GetOnDeviceSizeInBytes_Args *args);
-  PJRT_Error *(*PJRT_RawBuffer_GetMemorySpace)(PJRT_RawBuffer_GetMemorySpace_Args *args);
-  PJRT_Error *(*PJRT_RawBuffer_CopyRawHostToDevice)(PJRT_RawBuffer_CopyRawHostToDevice_Args *args);
-  PJRT_Error *(*PJRT_RawBuffer_CopyRawDeviceToHost)(PJRT_RawBuffer_CopyRawDeviceToHost_Args *args);
-  PJRT_Error *(*PJRT_RawBuffer_GetHostPointer)(PJRT_RawBuffer_GetHostPointer_Args *args);
-} PJRT_RawBuffer_Extension;
-HSC_PJRT_SIZED(PJRT_RawBuffer_Extension, PJRT_RawBuffer_GetHostPointer);
-_Static_assert(PJRT_RawBuffer_Extension_STRUCT_SIZE == 80, "as libtpu 0.0.51 has it");

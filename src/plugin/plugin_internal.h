@@ -445,6 +445,5 @@ extern PJRT_Layouts_Extension hsc__layouts_extension;
 extern PJRT_FFI_Extension hsc__ffi_extension;
 extern PJRT_Profiler_Extension hsc__profiler_extension;
 extern struct PJRT_CrossHostTransfers_Extension hsc__cross_host_extension;
-extern struct PJRT_RawBuffer_Extension hsc__raw_buffer_extension;
 // A host's program before it is looked at: there, as long as this version, its texts there too.
 HSC_MUST_USE hsc_status *hsc__check_program(const PJRT_Program *program);

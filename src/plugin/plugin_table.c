@@ -81,7 +81,6 @@ static void fill_table(void) {
   hsc__layouts_extension.base.next = &hsc__profiler_extension.base;
   hsc__profiler_extension.base.next = &hsc__ffi_extension.base;
   hsc__ffi_extension.base.next = &hsc__cross_host_extension.base;
-  hsc__cross_host_extension.base.next = &hsc__raw_buffer_extension.base;
   table.extension_start = &hsc__layouts_extension.base;
   table.pjrt_api_version = (PJRT_Api_Version){.struct_size = PJRT_Api_Version_STRUCT_SIZE,
                                               .major_version = PJRT_API_MAJOR,

@@ -74,7 +74,7 @@ def legal(mode: str, why: str, *areas: str) -> None:
         )
 
 
-legal("newer", "a later version", "table", "getters", "execute", "extension/raw")
+legal("newer", "a later version", "table", "getters", "execute", "extension/layouts")
 legal("slow", "a slow plugin", "repeat/runs", "client/exit")
 legal("noisy", "a plugin that prints a page at each call", "buffer/facts", "events")
 legal("callbacks", "callbacks from another thread, later", "events")

@@ -1,13 +1,11 @@
-// checks_extension.c - the extensions that JAX asks every plugin for: layouts, raw memory of
-// buffers, arrays that go to other devices by a key. (The profiler has a file of its own.)
+// checks_extension.c - the extensions that JAX asks every plugin for: layouts, and arrays that go to
+// other devices by a key. (The profiler has a file of its own.)
 //
 // Functions of extensions are not in the table, so their calls are told to the reproducer as
 // comments.
 #include "base/core/clock.h"
 #include "lab/conform/conform_internal.h"
 #include "pjrt/abi_transfers.h"
-
-enum { FLOATS = 4, BYTES = FLOATS * sizeof(float) };
 
 // Calls a function of an extension: true when it went well.
 #define CALL(c, extension, function, args) \
@@ -67,142 +65,6 @@ void hsc__conform_extension_layouts(hsc_conform *c, int number) {
          texts[1]);
   if (e && c->outcome == HSC_CONFORM_PASS)
     look_at_executable(c, e);
-}
-
-// ---- raw buffers --------------------------------------------------------------------------------
-
-static const PJRT_RawBuffer_Extension *raw_extension(hsc_conform *c) {
-  return hsc__conform_extension(
-      c, PJRT_Extension_Type_RawBuffer,
-      HSC_PJRT_SIZE_TO(PJRT_RawBuffer_Extension, PJRT_RawBuffer_CopyRawDeviceToHost), "raw buffer");
-}
-
-// NULL ends the check, as it does where the extension or the array is NULL.
-static PJRT_RawBuffer *raw_of(hsc_conform *c,
-                              const PJRT_RawBuffer_Extension *e,
-                              PJRT_Buffer *buffer) {
-  PJRT_RawBuffer_CreateRawAliasOfBuffer_Args args =
-      ARGS_OF(PJRT_RawBuffer_CreateRawAliasOfBuffer, .buffer = buffer);
-  if (!e || !buffer || !CALL(c, e, PJRT_RawBuffer_CreateRawAliasOfBuffer, &args))
-    return NULL;
-  if (!args.raw_buffer)
-    hsc__conform_fail(c, "PJRT_RawBuffer_CreateRawAliasOfBuffer succeeded and gave none");
-  return args.raw_buffer;
-}
-
-static void raw_free(hsc_conform *c, const PJRT_RawBuffer_Extension *e, PJRT_RawBuffer *raw) {
-  PJRT_RawBuffer_Destroy_Args args = ARGS_OF(PJRT_RawBuffer_Destroy, .buffer = raw);
-  CALL(c, e, PJRT_RawBuffer_Destroy, &args);
-}
-
-static bool raw_write(hsc_conform *c,
-                      const PJRT_RawBuffer_Extension *e,
-                      PJRT_RawBuffer *raw,
-                      const float *values,
-                      int first,
-                      int count) {
-  PJRT_RawBuffer_CopyRawHostToDevice_Args args = ARGS_OF(
-      PJRT_RawBuffer_CopyRawHostToDevice, .buffer = raw, .src = values,
-      .offset = first * (int64_t)sizeof *values, .transfer_size = count * (int64_t)sizeof *values);
-  return CALL(c, e, PJRT_RawBuffer_CopyRawHostToDevice, &args) &&
-         hsc__conform_await(c, args.event, "a raw write");
-}
-
-static bool raw_read(hsc_conform *c,
-                     const PJRT_RawBuffer_Extension *e,
-                     PJRT_RawBuffer *raw,
-                     float *out_values,
-                     int first,
-                     int count) {
-  PJRT_RawBuffer_CopyRawDeviceToHost_Args args =
-      ARGS_OF(PJRT_RawBuffer_CopyRawDeviceToHost, .buffer = raw, .dst = out_values,
-              .offset = first * (int64_t)sizeof *out_values,
-              .transfer_size = count * (int64_t)sizeof *out_values);
-  return CALL(c, e, PJRT_RawBuffer_CopyRawDeviceToHost, &args) &&
-         hsc__conform_await(c, args.event, "a raw read");
-}
-
-static void expect_floats(hsc_conform *c, const float *values, const float *wanted, int count) {
-  for (int i = 0; i < count; i++)
-    EXPECT(c, values[i] == wanted[i], "element %d is %g, not %g", i, values[i], wanted[i]);
-}
-
-void hsc__conform_extension_raw(hsc_conform *c, int number) {
-  static const float two[2] = {20, 30};
-  static const float wanted[FLOATS] = {1, 20, 30, 4};
-  const PJRT_RawBuffer_Extension *e = raw_extension(c);
-  PJRT_Buffer *buffer = e ? hsc__conform_some_floats(c) : NULL;
-  PJRT_RawBuffer *raw = raw_of(c, e, buffer);
-  PJRT_RawBuffer_GetOnDeviceSizeInBytes_Args size =
-      ARGS_OF(PJRT_RawBuffer_GetOnDeviceSizeInBytes, .buffer = raw);
-  float out[FLOATS] = {0};
-  if (!raw || !CALL(c, e, PJRT_RawBuffer_GetOnDeviceSizeInBytes, &size))
-    return;
-  EXPECT(c, size.on_device_size_in_bytes >= BYTES, "16 bytes lie in %zu on the device",
-         size.on_device_size_in_bytes);
-  if (!raw_read(c, e, raw, out, 1, 2))
-    return;
-  expect_floats(c, out, hsc__conform_one_to_four + 1, 2);
-  if (c->outcome != HSC_CONFORM_PASS || !raw_write(c, e, raw, two, 1, 2))
-    return;
-  raw_free(c, e, raw);
-  if (c->outcome == HSC_CONFORM_PASS && hsc__conform_download(c, buffer, 1, out, sizeof out))
-    expect_floats(c, out, wanted, FLOATS);
-}
-
-void hsc__conform_extension_raw_range(hsc_conform *c, int number) {
-  static float room[2 * FLOATS];
-  const PJRT_RawBuffer_Extension *e = raw_extension(c);
-  PJRT_RawBuffer *raw = raw_of(c, e, e ? hsc__conform_some_floats(c) : NULL);
-  PJRT_RawBuffer_GetOnDeviceSizeInBytes_Args size =
-      ARGS_OF(PJRT_RawBuffer_GetOnDeviceSizeInBytes, .buffer = raw);
-  if (!raw || !CALL(c, e, PJRT_RawBuffer_GetOnDeviceSizeInBytes, &size))
-    return;
-  int64_t end = (int64_t)size.on_device_size_in_bytes;
-  PJRT_RawBuffer_CopyRawDeviceToHost_Args read =
-      ARGS_OF(PJRT_RawBuffer_CopyRawDeviceToHost, .buffer = raw, .dst = room, .offset = end,
-              .transfer_size = BYTES);
-  PJRT_RawBuffer_CopyRawHostToDevice_Args write =
-      ARGS_OF(PJRT_RawBuffer_CopyRawHostToDevice, .buffer = raw, .src = room, .offset = -8,
-              .transfer_size = 8);
-  if (hsc__conform_was_refused(c, "PJRT_RawBuffer_CopyRawDeviceToHost",
-                               e->PJRT_RawBuffer_CopyRawDeviceToHost(&read), "bytes past the end"))
-    hsc__conform_was_refused(c, "PJRT_RawBuffer_CopyRawHostToDevice",
-                             e->PJRT_RawBuffer_CopyRawHostToDevice(&write), "a negative offset");
-}
-
-void hsc__conform_extension_raw_alone(hsc_conform *c, int number) {
-  static const float other[FLOATS] = {9, 9, 9, 9};
-  const PJRT_RawBuffer_Extension *e = raw_extension(c);
-  PJRT_Buffer *buffer = e ? hsc__conform_some_floats(c) : NULL;
-  if (!buffer)
-    return;
-  PJRT_Buffer_Memory_Args in = ARGS_OF(PJRT_Buffer_Memory, .buffer = buffer);
-  if (!OK(c, PJRT_Buffer_Memory, &in))
-    return;
-  PJRT_Buffer_CopyToMemory_Args copy =
-      ARGS_OF(PJRT_Buffer_CopyToMemory, .buffer = buffer, .dst_memory = in.memory);
-  if (!OK(c, PJRT_Buffer_CopyToMemory, &copy))
-    return;
-  hsc__conform_expect_times(c, copy.dst_buffer, 1);
-  PJRT_RawBuffer *raw = raw_of(c, e, buffer);
-  if (!raw || !raw_write(c, e, raw, other, 0, FLOATS))
-    return;
-  hsc__conform_expect_times(c, copy.dst_buffer, 1);
-}
-
-void hsc__conform_extension_raw_outlives(hsc_conform *c, int number) {
-  const PJRT_RawBuffer_Extension *e = raw_extension(c);
-  PJRT_Buffer *buffer = e ? hsc__conform_some_floats(c) : NULL;
-  PJRT_RawBuffer *raw = raw_of(c, e, buffer);
-  float out[FLOATS] = {0};
-  if (!raw)
-    return;
-  hsc__conform_buffer_free(c, buffer);
-  PJRT_Buffer *next = hsc__conform_some_floats(c);
-  if (next && raw_read(c, e, raw, out, 0, FLOATS))
-    expect_floats(c, out, hsc__conform_one_to_four, FLOATS);
-  raw_free(c, e, raw);
 }
 
 // ---- transfers by a key -------------------------------------------------------------------------
