@@ -1,5 +1,5 @@
-// abi_transfers.h - the extension of the PJRT C API by which arrays go to devices of other processes
-// (type 12).
+// abi_transfers.h - the extension of the PJRT C API by which arrays go to devices of other
+// processes (type 12).
 //
 // Source: xla/pjrt/extensions/cross_host_transfers/pjrt_c_api_cross_host_transfers_extension.h,
 // versions 5 to 8. abi.h has the rules.

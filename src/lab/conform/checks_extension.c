@@ -1,5 +1,5 @@
-// checks_extension.c - the extensions that JAX asks every plugin for: layouts, and arrays that go to
-// other devices by a key. (The profiler has a file of its own.)
+// checks_extension.c - the extensions that JAX asks every plugin for: layouts, and arrays that go
+// to other devices by a key. (The profiler has a file of its own.)
 //
 // Functions of extensions are not in the table, so their calls are told to the reproducer as
 // comments.
