@@ -16,24 +16,6 @@
 enum { LARGE_BUFFER_BYTES = 64 << 10 };
 
 typedef hsc__tracer tracer;
-hsc__tracer_state hsc__tracing = {.lock = PTHREAD_MUTEX_INITIALIZER};
-
-uint32_t hsc__tracer_intern(const char *text, size_t size) {
-  char buffer[512];
-  if (!text)
-    return 0;
-  if (size > sizeof buffer - 1)
-    size = sizeof buffer - 1;
-  memcpy(buffer, text, size);
-  buffer[size] = 0;
-  return hsc_recorder_intern(hsc__tracing.recorder, buffer);
-}
-
-void hsc__tracer_drop(const tracer *t, PJRT_Error *error) {
-  if (error)
-    t->real->PJRT_Error_Destroy(&(PJRT_Error_Destroy_Args){
-        .struct_size = PJRT_Error_Destroy_Args_STRUCT_SIZE, .error = error});
-}
 
 static void error_attrs(const tracer *t, PJRT_Error *error, hsc_trace_attr out[2]) {
   PJRT_Error_Message_Args message = {.struct_size = PJRT_Error_Message_Args_STRUCT_SIZE,
@@ -140,10 +122,6 @@ typedef struct pending {
   void *user;
   int64_t kept_run;  // whose inputs were kept until it is done; 0 = none
 } pending;
-
-int64_t hsc_tracer_runs_under_way(void) {
-  return atomic_load(&hsc__tracing.runs_under_way);
-}
 
 static void pending_done(PJRT_Error *error, void *user) {
   pending *p = user;
@@ -685,15 +663,6 @@ uint64_t hsc_tracer_compile_begin(const char *format,
                           .format_size = strlen(format)};
   return hsc__tracer_begin_compile(hsc__tracing.known.PJRT_Client_Compile, &program, options,
                                    options_bytes);
-}
-
-void hsc_tracer_note_profile(const char *file, int64_t wall_ns) {
-  hsc_trace_attr attrs[] = {
-      hsc__attr_string(hsc_recorder_intern(hsc__tracing.recorder, "profile"),
-                       hsc_recorder_intern(hsc__tracing.recorder, file)),
-      hsc__attr_int(hsc_recorder_intern(hsc__tracing.recorder, "wall_ns"), wall_ns)};
-  hsc_trace_instant(hsc__tracing.recorder, HSC_CATEGORY_RUNTIME,
-                    hsc_recorder_intern(hsc__tracing.recorder, "profiler session"), attrs, 2);
 }
 
 static const PJRT_Api *wrap(tracer *t) {

@@ -186,6 +186,25 @@ done:
   return status;
 }
 
+void hsc__memory_row(hsc__profile_view *cx,
+                     const char *holder,
+                     const char *what,
+                     hsc_view instr,
+                     int64_t bytes,
+                     int64_t at_ps) {
+  if (!hsc__profile_room(cx))
+    return;
+  hsc_table_row(cx->table);
+  hsc_table_text(cx->table, holder);
+  hsc_table_text(cx->table, what);
+  hsc__table_view(cx->table, instr);
+  hsc_table_int(cx->table, bytes);
+  if (at_ps < 0)
+    hsc_table_missing(cx->table);
+  else
+    hsc_table_double(cx->table, (double)at_ps / 1000);
+}
+
 hsc_status *hsc__profile_allocator_rows(hsc__profile_view *cx) {
   allocation *all = NULL;
   size_t count = 0;

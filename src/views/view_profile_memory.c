@@ -249,25 +249,6 @@ static const char *title_of(hsc__profile_view *cx, const hsc_profile_module *m) 
                           m->name.data ? m->name.data : "", (long long)m->program_id);
 }
 
-void hsc__memory_row(hsc__profile_view *cx,
-                     const char *holder,
-                     const char *what,
-                     hsc_view instr,
-                     int64_t bytes,
-                     int64_t at_ps) {
-  if (!hsc__profile_room(cx))
-    return;
-  hsc_table_row(cx->table);
-  hsc_table_text(cx->table, holder);
-  hsc_table_text(cx->table, what);
-  hsc__table_view(cx->table, instr);
-  hsc_table_int(cx->table, bytes);
-  if (at_ps < 0)
-    hsc_table_missing(cx->table);
-  else
-    hsc_table_double(cx->table, (double)at_ps / 1000);
-}
-
 static void put_row(
     hsc__profile_view *cx, const char *program, const char *kind, hsc_view instr, int64_t bytes) {
   hsc__memory_row(cx, program, kind, instr, bytes, -1);

@@ -6,11 +6,6 @@
 #include "worker/compile_cache.h"
 #include "worker/worker_internal.h"
 
-const char *hsc__outcome_text(worker_outcome outcome) {
-  static const char *const text[] = {"miss", "memory", "disk"};
-  return text[outcome];
-}
-
 // Dumps are wanted for themselves, and what files say about algorithms is in no key.
 static bool cacheable(const hsc_worker *worker, json_t *request) {
   json_t *const lists[] = {worker->overrides, json_object_get(request, "overrides")};
@@ -95,19 +90,6 @@ hsc_status *hsc__request_options(const hsc_worker *worker,
 done:
   hsc_free(list);
   return status;
-}
-
-void hsc__worker_executable_destroy(worker_executable *executable) {
-  if (!executable)
-    return;
-  hsc_execution_destroy(executable->execution);
-  for (int i = 0; executable->inputs && i < executable->input_count * executable->device_count; i++)
-    hsc_buffer_destroy(executable->inputs[i]);
-  hsc_arena_destroy(executable->parts_arena);
-  hsc_free(executable->inputs);
-  hsc_executable_destroy(executable->executable);
-  hsc_free(executable->key);
-  hsc_free(executable);
 }
 
 static hsc_status *from_disk(hsc_worker *worker,

@@ -117,8 +117,6 @@ HSC_MUST_USE hsc_status *hsc__worker_fill_inputs(worker_program *program,
                                                  double perturbation,
                                                  json_t *data);
 void hsc__worker_programs_destroy(hsc_worker *worker);
-// The element type on the other side; PJRT_Buffer_Type_INVALID for what has none.
-PJRT_Buffer_Type hsc__buffer_type(hsc_type type);
 // Writes "program": {...} with the times of reading, once per program.
 void hsc__write_program_times(worker_program *program, hsc_json *answer);
 

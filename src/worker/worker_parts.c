@@ -29,6 +29,23 @@ static hsc_status *whole_shape(const hsc_shape *piece,
   return hsc_arena_status(arena);
 }
 
+// The element type on the other side; PJRT_Buffer_Type_INVALID for what has none.
+static PJRT_Buffer_Type buffer_type(hsc_type type) {
+  // Both sides name their element types alike ("f32"); the numbers differ.
+  static PJRT_Buffer_Type types[HSC_TYPE_COUNT];
+  static bool known;
+  if (!known) {
+    for (int t = 0; t < HSC_TYPE_COUNT; t++) {
+      types[t] = PJRT_Buffer_Type_INVALID;
+      for (int p = PJRT_Buffer_Type_INVALID + 1; p < 64; p++)
+        if (!strcmp(hsc_type_text((hsc_type)t), hsc_pjrt_type_text((PJRT_Buffer_Type)p)))
+          types[t] = (PJRT_Buffer_Type)p;
+    }
+    known = true;
+  }
+  return types[type];
+}
+
 static hsc_status *input_shapes(worker_program *program) {
   hsc_arena *arena = program->module->arena;
   hsc_computation *entry = program->module->entry;
@@ -37,7 +54,7 @@ static hsc_status *input_shapes(worker_program *program) {
     const hsc_instr *parameter = entry->parameters[p];
     for (int leaf = 0; leaf < hsc_shape_leaf_count(&parameter->shape); leaf++) {
       const hsc_shape *at = hsc_shape_leaf(&parameter->shape, leaf);
-      if (hsc__buffer_type(at->type) == PJRT_Buffer_Type_INVALID)
+      if (buffer_type(at->type) == PJRT_Buffer_Type_INVALID)
         return HSC_ERR(UNIMPLEMENTED, "parameter %d is a %s: the worker cannot make one", p,
                        hsc_type_text(at->type));
       if (program->in_parts)
@@ -205,7 +222,7 @@ static hsc_status *transfer_one(hsc_client *client,
                                 hsc_bytes *room) {
   const hsc_shape *shape = program->input_shapes[input];
   int64_t dims[HSC_MAX_RANK];
-  hsc_host_array array = {hsc__buffer_type(shape->type), shape->rank, shape->dims,
+  hsc_host_array array = {buffer_type(shape->type), shape->rank, shape->dims,
                           program->inputs[input]->data};
   if (executable->input_pieces) {
     array.dims = dims;
@@ -285,7 +302,7 @@ static hsc_status *fetch_pieces(const worker_program *program,
                                 worker_output *how) {
   const hsc_shape *shape = program->output_shapes[output];
   const hsc_pieces *pieces = &executable->output_pieces[output];
-  size_t element = hsc_pjrt_type_bytes(hsc__buffer_type(shape->type));
+  size_t element = hsc_pjrt_type_bytes(buffer_type(shape->type));
   size_t size = (size_t)hsc_shape_elements(shape) * element;
   hsc_bytes piece = {0};
   hsc_bytes earlier = {0};

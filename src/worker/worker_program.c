@@ -4,22 +4,6 @@
 #include "worker/program_spec.h"
 #include "worker/worker_internal.h"
 
-PJRT_Buffer_Type hsc__buffer_type(hsc_type type) {
-  // Both sides name their element types alike ("f32"); the numbers differ.
-  static PJRT_Buffer_Type types[HSC_TYPE_COUNT];
-  static bool known;
-  if (!known) {
-    for (int t = 0; t < HSC_TYPE_COUNT; t++) {
-      types[t] = PJRT_Buffer_Type_INVALID;
-      for (int p = PJRT_Buffer_Type_INVALID + 1; p < 64; p++)
-        if (!strcmp(hsc_type_text((hsc_type)t), hsc_pjrt_type_text((PJRT_Buffer_Type)p)))
-          types[t] = (PJRT_Buffer_Type)p;
-    }
-    known = true;
-  }
-  return types[type];
-}
-
 static hsc_status *program_key(json_t *request,
                                const char **out_path,
                                hsc_bytes *out_key,

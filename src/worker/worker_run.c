@@ -6,18 +6,6 @@
 #include "stats/stats_design.h"
 #include "worker/worker_internal.h"
 
-hsc_usage hsc__usage_since(const hsc_usage *before) {
-  hsc_usage now;
-  hsc_usage_get(&now);
-  return (hsc_usage){now.minor_faults - before->minor_faults,
-                     now.major_faults - before->major_faults,
-                     now.voluntary_switches - before->voluntary_switches,
-                     now.involuntary_switches - before->involuntary_switches,
-                     now.user_ns - before->user_ns,
-                     now.system_ns - before->system_ns,
-                     now.max_rss_bytes};
-}
-
 hsc_status *hsc__request_feed(json_t *request,
                               const worker_program *program,
                               worker_feed *out_feed) {

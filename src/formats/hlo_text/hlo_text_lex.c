@@ -401,3 +401,38 @@ bool hsc__hlo_enter(hsc__hlo_parser *p) {
   p->depth++;
   return true;
 }
+
+hsc_status *hsc__hlo_parser_init(hsc__hlo_parser **out_parser, hsc_arena *arena, hsc_view text) {
+  if (text.size > INT32_MAX)
+    return HSC_ERR(INVALID_ARGUMENT, "the text has %zu bytes; HLO text is read up to 2 GiB",
+                   text.size);
+  char *copy = hsc_alloc(text.size + 1);
+  hsc__hlo_parser *p = hsc_alloc(sizeof *p);
+  if (!copy || !p) {
+    hsc_free(copy);
+    hsc_free(p);
+    return hsc_status_out_of_memory();
+  }
+  if (text.size)
+    memcpy(copy, text.data, text.size);
+  p->begin = p->p = p->line_start = copy;
+  p->end = copy + text.size;
+  p->line = 1;
+  p->scope = p->next_scope = 1;
+  p->arena = arena;
+  *out_parser = p;
+  return NULL;
+}
+
+hsc_status *hsc__hlo_parser_deinit(hsc__hlo_parser *p) {
+  hsc_status *status = p->status;
+  hsc_map_destroy(p->computations);
+  hsc_bytes_deinit(&p->text);
+  hsc_free(p->names);
+  hsc_free(p->operand_fixups.items);
+  hsc_free(p->called_fixups.items);
+  hsc_free(p->scratch_instrs);
+  hsc_free((char *)p->begin);
+  hsc_free(p);
+  return status;
+}

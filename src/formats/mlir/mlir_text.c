@@ -15,11 +15,6 @@
 
 // ---- the stack, values --------------------------------------------------------------------------
 
-bool hsc__mlir_push(hsc__mlir_parser *p, const void *data, size_t size) {
-  hsc_bytes_append(&p->stack, data, size);
-  return !p->stack.failed || hsc__mlir_out_of_memory(p);
-}
-
 static uint32_t *bucket_of(hsc__mlir_parser *p, hsc_view name) {
   return &p->buckets[hsc_hash64(name.data, name.size, 0) & (p->bucket_count - 1)];
 }

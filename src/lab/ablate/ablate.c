@@ -13,23 +13,6 @@
 #include "lab/run/json_tree.h"
 #include "worker/scratch.h"
 
-hsc_status *hsc__ablate_add(
-    ablate_run *run, variant_kind kind, const char *name, const char *disable, int *out_number) {
-  if (!HSC_GROW(run->variants, run->variant_count, run->variant_capacity))
-    return hsc_status_out_of_memory();
-  run->variants[run->variant_count] =
-      (ablate_variant){.kind = kind,
-                       .name = hsc_arena_strdup(run->arena, name),
-                       .disable = hsc_arena_strdup(run->arena, disable),
-                       .first = -1,
-                       .second = -1,
-                       .same_as = run->variant_count};
-  if (out_number)
-    *out_number = run->variant_count;
-  run->variant_count++;
-  return hsc_arena_status(run->arena);
-}
-
 // ---- which passes -------------------------------------------------------------------------------
 
 static bool has_name(const char *const *names, size_t count, const char *name) {
@@ -352,10 +335,6 @@ static hsc_status *measure(ablate_run *run) {
       HSC_TRY(hsc__ablate_numbers(run, singles, run->variant_count));
   }
   return runs && !run->interrupted ? hsc__ablate_time(run) : NULL;
-}
-
-double hsc__ablate_wall_seconds(const ablate_run *run) {
-  return run->earlier_s + (double)(hsc_wall_ns() - run->started_ns) * 1e-9;
 }
 
 // How long this leg and those before it took, for the next one.

@@ -30,11 +30,6 @@ const conform_check hsc__conform_checks[] = {
 };
 const size_t hsc__conform_check_count = HSC_COUNT_OF(hsc__conform_checks);
 
-const char *hsc_conform_outcome_text(hsc_conform_outcome outcome) {
-  static const char *const texts[] = {"pass", "fail", "crash", "hang", "not_offered"};
-  return texts[outcome];
-}
-
 static int members(const conform_check *check) {
   return check->count ? check->count() : 1;
 }

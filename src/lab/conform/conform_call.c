@@ -366,3 +366,8 @@ void hsc__conform_repro(const hsc_conform *c, const char *id, const char *rule, 
   hsc_bytes_printf(out, "  // %s: %s\n  return 0;\n}\n", hsc_conform_outcome_text(c->outcome),
                    hsc_bytes_text(&c->seen));
 }
+
+const char *hsc_conform_outcome_text(hsc_conform_outcome outcome) {
+  static const char *const texts[] = {"pass", "fail", "crash", "hang", "not_offered"};
+  return texts[outcome];
+}

@@ -186,3 +186,15 @@ hsc_status *hsc__phase_stretches_sum(const hsc_phase_stretches *s, hsc_map *map,
   hsc_free(others);
   return status;
 }
+
+hsc_status *hsc__add_time(hsc_map *map, const char *key, int64_t ns, hsc_arena *arena) {
+  int64_t *sum = hsc_map_get(map, hsc_view_of(key));
+  if (!sum) {
+    sum = HSC_NEW(arena, int64_t);
+    const char *kept = hsc_arena_strdup(arena, key);
+    HSC_TRY(hsc_arena_status(arena));
+    HSC_TRY(hsc_map_put(map, hsc_view_of(kept), sum));
+  }
+  *sum += ns;
+  return NULL;
+}

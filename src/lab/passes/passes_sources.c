@@ -400,18 +400,6 @@ static hsc_status *add_line(const compile_event *events, size_t count, hsc_pass_
 
 // ---- the flame of a compile ----
 
-hsc_status *hsc__add_time(hsc_map *map, const char *key, int64_t ns, hsc_arena *arena) {
-  int64_t *sum = hsc_map_get(map, hsc_view_of(key));
-  if (!sum) {
-    sum = HSC_NEW(arena, int64_t);
-    const char *kept = hsc_arena_strdup(arena, key);
-    HSC_TRY(hsc_arena_status(arena));
-    HSC_TRY(hsc_map_put(map, hsc_view_of(kept), sum));
-  }
-  *sum += ns;
-  return NULL;
-}
-
 // Names in folded stacks: no separators, no module names.
 static void append_name(hsc_bytes *out, hsc_view name, bool pipeline) {
   size_t cut = name.size;

@@ -124,23 +124,6 @@ char *hsc_passes_running(const char *log) {
   return hsc_bytes_take(&out);
 }
 
-hsc_status *hsc_passes_note_running(hsc_status *status, const char *log) {
-  const char *ended = NULL;
-  for (const char *at = log; at && (at = strstr(at, "HLO pass: ")); at++)
-    ended = at;
-  if (ended && !strstr(ended, "HLO pass "))
-    return hsc_status_note(status,
-                           "the compiler was past pass %.*s: between passes, or in code generation",
-                           (int)strcspn(ended + 10, " \n"), ended + 10);
-  char *pass = hsc_passes_running(log);
-  if (pass)
-    status = hsc_status_hint(
-        hsc_status_note(status, "the compiler was in pass %s", pass),
-        "hloscope passes list PROGRAM --disable %s shows whether it is that pass alone", pass);
-  hsc_free(pass);
-  return status;
-}
-
 // The flame of a profile, or pipelines and passes where there is none.
 static void write_folded(const hsc_pass_list *list, const char *device, hsc_bytes *out) {
   if (list->flame && hsc_map_count(list->flame->stacks)) {

@@ -38,6 +38,3 @@ HSC_MUST_USE hsc_status *hsc_passes_time(const hsc_passes_time_options *options,
 // The pass that a compiler's log names last: "HLO pass NAME" (XLA), "pass NAME" (ours). NULL =
 // none. Heap.
 char *hsc_passes_running(const char *log);
-// Notes on the status of a compile that did not come back in which pass it was, or after which, by
-// its log; the status as it was when the log says neither.
-HSC_MUST_USE hsc_status *hsc_passes_note_running(hsc_status *status, const char *log);

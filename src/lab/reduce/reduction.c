@@ -19,11 +19,6 @@ void hsc_reduction_deinit(hsc_reduction *reduction) {
   *reduction = (hsc_reduction){0};
 }
 
-bool hsc__reducer_is_late(const hsc__reducer *r) {
-  double budget_s = r->options->budget_s;
-  return budget_s > 0 && (double)(hsc_now_ns() - r->start_ns) / 1e9 > budget_s;
-}
-
 // ---- cuts through the entry computation ---------------------------------------------------------
 
 typedef hsc_status *(*cut)(const hsc_module *module, int64_t count, hsc_reduced *out);

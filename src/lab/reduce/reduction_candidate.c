@@ -448,3 +448,8 @@ hsc_status *hsc__reduce_inputs(hsc__reducer *r) {
     }
   return NULL;
 }
+
+bool hsc__reducer_is_late(const hsc__reducer *r) {
+  double budget_s = r->options->budget_s;
+  return budget_s > 0 && (double)(hsc_now_ns() - r->start_ns) / 1e9 > budget_s;
+}

@@ -123,6 +123,10 @@ static void add_rows(const hsc_sweep *sweep,
   }
 }
 
+bool hsc_sweep_is_result(const json_t *row) {
+  return row && strcmp(hsc__sweep_text(row, "outcome"), "killed") != 0;
+}
+
 hsc_status *hsc_sweep_table(const hsc_sweep *sweep,
                             const hsc_sweep_results *results,
                             unsigned columns,

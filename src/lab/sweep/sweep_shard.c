@@ -142,10 +142,6 @@ hsc_status *hsc__shard_close(hsc__shard *shard, const hsc_sweep *sweep) {
 
 // ---- reading ------------------------------------------------------------------------------------
 
-bool hsc_sweep_is_result(const json_t *row) {
-  return row && strcmp(hsc__sweep_text(row, "outcome"), "killed") != 0;
-}
-
 // Which of two lines of one task counts: the same whatever the order in which they are read.
 static bool is_better(const json_t *a, const json_t *b) {
   if (!b || hsc_sweep_is_result(a) != hsc_sweep_is_result(b))
