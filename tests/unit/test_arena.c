@@ -74,8 +74,23 @@ static void running_out_is_sticky_and_harmless(void **state) {
   small[99] = 1;
   small = hsc_arena_alloc(arena, 8);  // stays failed, stays zeroed
   assert_int_equal(small[0], 0);
-  assert_null(hsc_arena_alloc(arena, 1 << 20));
+  // another one that fails beside it has memory of its own, of any size, until the reserve is over
+  hsc_arena *beside = NULL;
+  EXPECT_OK(hsc_arena_create(&beside));
+  hsc_alloc_fail_after(1);
+  char *large = hsc_arena_alloc(beside, 1 << 20);
+  hsc_alloc_fail_after(0);
+  memset(large, 2, 1 << 20);
+  assert_int_equal(small[0], 0);
+  char *more = hsc_arena_alloc(arena, 100000);
+  assert_int_equal(more[99999], 0);
+  assert_int_equal(large[0], 2);
+  assert_int_equal(large[(1 << 20) - 1], 2);
+  assert_null(hsc_arena_alloc(arena, 64 << 20));
+  EXPECT_CODE(RESOURCE_EXHAUSTED, hsc_arena_status(beside));
+  hsc_arena_destroy(beside);
   EXPECT_CODE(RESOURCE_EXHAUSTED, hsc_arena_status(arena));
+  assert_non_null(hsc_arena_alloc(arena, 14 << 20));  // what the other one had is free again
   hsc_arena_reset(arena);
   EXPECT_OK(hsc_arena_status(arena));
   hsc_arena_destroy(arena);

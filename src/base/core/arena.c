@@ -38,7 +38,8 @@ enum {
   FIRST_BLOCK_BYTES = 4096,
   MAX_BLOCK_BYTES = 1 << 20,
   DUMMY_BYTES = 1024,
-  RESERVE_BYTES = 1 << 20,
+  RESERVE_CHUNK_BYTES = 64 << 10,
+  RESERVE_CHUNKS = 256,
   CLEAN_AHEAD_BYTES = 4096
 };
 enum {
@@ -61,33 +62,56 @@ struct hsc_arena {
   size_t head_clean;        // bytes from head_used to here are zero
   size_t next_block_bytes;  // size of the next regular block
   size_t used_bytes;        // handed out in all
-  size_t reserve_used;      // bytes taken of the reserve after failing
+  char *reserve_at;         // after failing: room in the last piece of the reserve,
+  size_t reserve_left;      // and its bytes
   bool failed;
 };
 
-// What an arena that has failed hands out until its reader looks at hsc_arena_status: each piece
-// apart from the others, so that what is kept there stays as it was written. One arena at a time
-// has it; a second one that fails beside it, and what is beyond it, share a place of a thread.
-static alignas(ALIGNMENT) char reserve[RESERVE_BYTES];
-static _Atomic(hsc_arena *) reserve_owner;
+// What an arena that has failed hands out until its reader looks at hsc_arena_status: memory as any
+// other, so that who goes on with it for a while computes what he would have computed. Chunks have
+// one owner each, which gives them back when it is reset or destroyed. What is not touched of the
+// reserve takes no memory.
+static alignas(ALIGNMENT) char reserve[RESERVE_CHUNKS][RESERVE_CHUNK_BYTES];
+static _Atomic(hsc_arena *) reserve_owner[RESERVE_CHUNKS];
 
 static void give_back_reserve(hsc_arena *arena) {
-  if (arena->failed && atomic_load(&reserve_owner) == arena)
-    atomic_store(&reserve_owner, NULL);
+  for (size_t i = 0; arena->failed && i < RESERVE_CHUNKS; i++)
+    if (atomic_load(&reserve_owner[i]) == arena)
+      atomic_store(&reserve_owner[i], NULL);
+  arena->reserve_at = NULL;
+  arena->reserve_left = 0;
+}
+
+// So many chunks in a row; false: somebody has one of them, and nothing was taken.
+static bool take_chunks(hsc_arena *arena, size_t from, size_t count) {
+  for (size_t i = 0; i < count; i++) {
+    hsc_arena *nobody = NULL;
+    if (atomic_compare_exchange_strong(&reserve_owner[from + i], &nobody, arena))
+      continue;
+    while (i > 0)
+      atomic_store(&reserve_owner[from + --i], NULL);
+    return false;
+  }
+  return true;
 }
 
 static void *from_reserve(hsc_arena *arena, size_t size_bytes) {
-  hsc_arena *nobody = NULL;
-  size_t rounded = (size_bytes + ALIGNMENT) & ~(size_t)(ALIGNMENT - 1);
-  if (atomic_load(&reserve_owner) != arena) {
-    if (!atomic_compare_exchange_strong(&reserve_owner, &nobody, arena))
-      return NULL;
-    arena->reserve_used = 0;
-  }
-  if (rounded > RESERVE_BYTES - arena->reserve_used)
+  if (size_bytes > sizeof reserve - ALIGNMENT)
     return NULL;
-  void *memory = reserve + arena->reserve_used;
-  arena->reserve_used += rounded;
+  size_t rounded = (size_bytes + ALIGNMENT) & ~(size_t)(ALIGNMENT - 1);
+  if (rounded > arena->reserve_left) {
+    size_t chunks = (rounded + RESERVE_CHUNK_BYTES - 1) / RESERVE_CHUNK_BYTES;
+    size_t from = 0;
+    while (from + chunks <= RESERVE_CHUNKS && !take_chunks(arena, from, chunks))
+      from++;
+    if (from + chunks > RESERVE_CHUNKS)
+      return NULL;
+    arena->reserve_at = reserve[from];
+    arena->reserve_left = chunks * RESERVE_CHUNK_BYTES;
+  }
+  void *memory = arena->reserve_at;
+  arena->reserve_at += rounded;
+  arena->reserve_left -= rounded;
   memset(memory, 0, rounded);
   return memory;
 }
@@ -183,11 +207,11 @@ void hsc_arena_reset(hsc_arena *arena) {
 static void *fail(hsc_arena *arena, size_t size_bytes) {
   static _Thread_local alignas(ALIGNMENT) char dummy[DUMMY_BYTES];
   arena->failed = true;
-  if (size_bytes > sizeof dummy)
-    return NULL;
   void *apart = from_reserve(arena, size_bytes);
   if (apart)
     return apart;
+  if (size_bytes > sizeof dummy)
+    return NULL;
   memset(dummy, 0, sizeof dummy);
   return dummy;
 }

@@ -8,8 +8,8 @@ HSC_MUST_USE bool hsc_mul_size(size_t a, size_t b, size_t *out);
 HSC_MUST_USE bool hsc_add_size(size_t a, size_t b, size_t *out);
 
 // A bump allocator. Blocks double up to 1 MiB; large requests get their own block. Everything is
-// freed at once. Running out of memory is sticky: hsc_arena_alloc then returns zeroed memory of a
-// small static dummy area for requests that fit in it, else NULL, and hsc_arena_status tells.
+// freed at once. Running out of memory is sticky, and hsc_arena_status tells: hsc_arena_alloc goes
+// on with a static reserve, 16 MiB for all arenas; beyond it, with a shared dummy area or NULL.
 // Memory from it is zeroed and aligned to 16 bytes.
 typedef struct hsc_arena hsc_arena;
 HSC_MUST_USE hsc_status *hsc_arena_create(hsc_arena **out_arena);

@@ -138,6 +138,10 @@ static void replace_operands(hsc_instr *user,
 }
 
 hsc_status *hsc_instr_replace_uses(hsc_instr *instr, hsc_instr *replacement) {
+  // What the builder gives after an error belongs to no module. Most often memory ran out; the
+  // builder's own status says so too, but who replaces at once has not asked for it.
+  if (!replacement->parent->module)
+    return HSC_ERR(RESOURCE_EXHAUSTED, "%%%s: what replaces it could not be made", instr->name);
   if (instr == replacement)
     return NULL;
   if (!hsc_shape_equal(&instr->shape, &replacement->shape)) {

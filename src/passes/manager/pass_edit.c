@@ -3,8 +3,8 @@
 #include "passes/manager/passes_internal.h"
 
 hsc_status *hsc__replace(hsc_instr *instr, hsc_instr *replacement) {
-  hsc__fusion_became(instr, replacement);
   HSC_TRY(hsc_instr_replace_uses(instr, replacement));
+  hsc__fusion_became(instr, replacement);
   if (instr->user_count == 0 && instr->parent->root != instr && instr->op != HSC_OP_PARAMETER &&
       !hsc_instr_has_effect(instr) && instr->control_count == 0)
     hsc_instr_remove(instr);

@@ -217,7 +217,6 @@ static hsc_pass_run *log_run(manager *m, const char *pipeline, const char *pass,
   hsc_pass_log *log = m->log;
   if (!log)
     return NULL;
-  // the log is a report: losing rows must not lose the compilation
   if (!HSC_GROW(log->runs, log->run_count, log->run_capacity))
     return NULL;
   hsc_pass_run *run = &log->runs[log->run_count++];
@@ -371,6 +370,9 @@ static hsc_status *run_pass(
   int64_t start_ns = m->log ? hsc_now_ns() : 0;
   m->module->callers_counted = false;
   HSC_TRY_NOTE(row->run(m->module, &m->cx), "while: pass %s in pipeline %s", row->text, pipeline);
+  // What a pass made of an arena that failed is no program: it must not be gone on with.
+  HSC_TRY(hsc_arena_status(m->cx.scratch));
+  HSC_TRY(hsc_arena_status(m->module->arena));
   int64_t end_ns = m->log ? hsc_now_ns() : 0;
   end_entry(m, entry, m->cx.changed, m->cx.rewrites);
   note_rules(m, entry);
@@ -382,6 +384,8 @@ static hsc_status *run_pass(
   else
     m->clean_at[pass] = m->version + 1;
   hsc_pass_run *run = log_run(m, pipeline, row->text, depth);
+  if (m->log && (!run || m->cx.log_is_short))
+    return hsc_status_out_of_memory();
   if (run) {
     run->changed = m->cx.changed;
     run->rewrites = m->cx.rewrites;
@@ -394,6 +398,8 @@ static hsc_status *run_pass(
   }
   if (m->cx.changed && m->options->verify) {
     hsc_status *broken = hsc_module_verify(m->module);
+    if (hsc_status_code(broken) == HSC_RESOURCE_EXHAUSTED)
+      return broken;
     if (broken) {
       hsc_status *status =
           HSC_ERR(INTERNAL, "pass %s broke the module: %s", row->text, hsc_status_message(broken));

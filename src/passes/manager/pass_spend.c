@@ -15,12 +15,13 @@ bool hsc__pass_spend(hsc_pass_context *cx) {
 }
 
 // The log is a report: losing rows must not lose the compilation.
-static void note(hsc_pass_log *log, int32_t rule, const hsc_instr *instr) {
+static bool note(hsc_pass_log *log, int32_t rule, const hsc_instr *instr) {
   if (!HSC_GROW(log->rewrites, log->rewrite_count, log->rewrite_capacity))
-    return;
+    return false;
   hsc_pass_rewrite *rewrite = &log->rewrites[log->rewrite_count++];
   *rewrite = (hsc_pass_rewrite){.run = log->run_count, .rule = rule};
   snprintf(rewrite->instr, sizeof rewrite->instr, "%s", instr->name ? instr->name : "");
+  return true;
 }
 
 bool hsc__rule_spend(hsc_pass_context *cx, int32_t rule, const hsc_instr *instr) {
@@ -30,7 +31,7 @@ bool hsc__rule_spend(hsc_pass_context *cx, int32_t rule, const hsc_instr *instr)
     cx->rule_fuel[rule]--;
   cx->rule_rewrites[rule]++;
   hsc_log("passes", 2, "%s: %s", hsc_rule_get(rule)->name, instr->name ? instr->name : "");
-  if (cx->rewrite_log)
-    note(cx->rewrite_log, rule, instr);
+  if (cx->rewrite_log && !note(cx->rewrite_log, rule, instr))
+    cx->log_is_short = true;
   return true;
 }

@@ -12,6 +12,7 @@ typedef struct hsc_pass_context {
   int64_t *rule_fuel;             // [hsc_rule_count()] rewrites left to each rule; < 0 = no limit
   int64_t *rule_rewrites;         // [hsc_rule_count()] done by this run
   hsc_pass_log *rewrite_log;      // where rewrites by rules are noted; NULL = nowhere
+  bool log_is_short;              // there was no memory for one of them
   int64_t comparisons;            // of instructions in a bucket: work that tests count
   hsc_arena *scratch;             // reset after each pass
   const hsc_pass_target *target;  // NULL = none
