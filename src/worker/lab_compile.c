@@ -135,34 +135,16 @@ static hsc_status *read_answer(hsc_answer *answer, hsc_compiled *c) {
   return take_file(c->body, "xspace", &c->xspace);
 }
 
-static hsc_status *make_scratch(char *out_dir, size_t size) {
-  snprintf(out_dir, size, "%s/hloscope-compile-XXXXXX", hsc_scratch_base());
-  return mkdtemp(out_dir) ? NULL
-                          : HSC_ERR(PERMISSION_DENIED,
-                                    "cannot make a directory for compiled programs: %s", out_dir);
-}
-
-// A worker that died may have left files behind.
-static void remove_scratch(const char *dir) {
-  static const char *const names[] = {"optimized", "xspace"};
-  char path[4200];
-  for (size_t i = 0; i < HSC_COUNT_OF(names); i++) {
-    snprintf(path, sizeof path, "%s/%s", dir, names[i]);
-    unlink(path);
-  }
-  rmdir(dir);
-}
-
 hsc_status *hsc_lab_compile(hsc_lab_worker *worker,
                             const hsc_compile_request *request,
                             hsc_compiled *out_compiled) {
-  char scratch[4096] = "";
+  char *scratch = NULL;
   json_t *job = NULL;
   hsc_answer answer = {0};
   *out_compiled = (hsc_compiled){.compile_ns = -1, .instructions = -1, .fusions = -1};
   hsc_status *status = NULL;
   if (request->want_optimized || request->want_xspace)
-    HSC_GOTO(make_scratch(scratch, sizeof scratch));
+    HSC_GOTO(hsc_scratch_create(&scratch));
   HSC_GOTO(make_request(request, scratch, &job));
   int64_t start = hsc_now_ns();
   HSC_GOTO(
@@ -174,8 +156,7 @@ hsc_status *hsc_lab_compile(hsc_lab_worker *worker,
 done:
   hsc_answer_deinit(&answer);
   json_decref(job);
-  if (scratch[0])
-    remove_scratch(scratch);
+  hsc_scratch_destroy(scratch);
   if (status)
     hsc_compiled_deinit(out_compiled);
   return status;

@@ -1,4 +1,7 @@
-// scratch.c - temporary directories.
+// scratch.c - temporary directories, and those that killed processes left behind.
+//
+// A process holds each of its directories by a shared lock on it (flock(2)), which the kernel lets
+// go of however the process ends. Whom an exclusive lock is granted knows that nobody is left.
 #include "base/process/memory_room.h"
 #include "base/core/bytes.h"
 #include "base/core/memory.h"
@@ -8,39 +11,74 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/magic.h>
-#include <stdio.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
 #include <time.h>
 #include <unistd.h>
 
-#define NAME "hloscope-"
+#define NAME "hloscope-scratch-"
 #define IN_MEMORY "/dev/shm"
 #define SPARE_BYTES (2ll << 30)
-#define LEFT_BEHIND_SECONDS 86400
+// Between the making of a directory and its lock; far more than that takes.
+#define UNHELD_SECONDS 60
 
-const char *hsc_scratch_base(void) {
-  const char *where = getenv("TMPDIR");
-  return where && *where ? where : "/tmp";
-}
+// ---- held while the process lives ---------------------------------------------------------------
 
-static hsc_status *create_below(const char *base, char **out_path) {
-  hsc_bytes path = {0};
-  hsc_bytes_printf(&path, "%s/" NAME "XXXXXX", base);
-  HSC_TRY(hsc_bytes_status(&path));
-  if (!mkdtemp(path.data)) {
-    hsc_status *status = hsc_status_errno(errno, "no scratch directory", path.data);
-    hsc_bytes_deinit(&path);
-    return hsc_status_hint(status, "name a directory that can be written to in TMPDIR");
+typedef struct holding {
+  struct holding *next;
+  int fd;
+  char path[];
+} holding;
+
+static pthread_mutex_t holdings_lock = PTHREAD_MUTEX_INITIALIZER;
+static holding *holdings;
+
+static hsc_status *hold(const char *path) {
+  size_t size = strlen(path) + 1;
+  holding *fresh = hsc_alloc(sizeof *fresh + size);
+  if (!fresh)
+    return hsc_status_out_of_memory();
+  fresh->fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+  if (fresh->fd < 0) {
+    hsc_status *status = hsc_status_errno(errno, "cannot open", path);
+    hsc_free(fresh);
+    return status;
   }
-  *out_path = hsc_bytes_take(&path);
+  // Where a file system has no locks, those who look for leftovers are granted none either.
+  (void)flock(fresh->fd, LOCK_SH | LOCK_NB);
+  memcpy(fresh->path, path, size);
+  pthread_mutex_lock(&holdings_lock);
+  fresh->next = holdings;
+  holdings = fresh;
+  pthread_mutex_unlock(&holdings_lock);
   return NULL;
 }
 
-hsc_status *hsc_scratch_create(char **out_path) {
-  return create_below(hsc_scratch_base(), out_path);
+static void let_go(const char *path) {
+  pthread_mutex_lock(&holdings_lock);
+  holding **at = &holdings;
+  while (*at && strcmp((*at)->path, path) != 0)
+    at = &(*at)->next;
+  holding *found = *at;
+  if (found)
+    *at = found->next;
+  pthread_mutex_unlock(&holdings_lock);
+  if (!found)
+    return;
+  close(found->fd);
+  hsc_free(found);
+}
+
+// ---- one directory ------------------------------------------------------------------------------
+
+static const char *base_of_user(void) {
+  const char *where = getenv("TMPDIR");
+  return where && *where ? where : "/tmp";
 }
 
 // Depth first, without following links.
@@ -76,7 +114,67 @@ void hsc_scratch_destroy(char *path) {
     return;
   hsc_scratch_empty(path);
   rmdir(path);
+  let_go(path);
   hsc_free(path);
+}
+
+// ---- leftovers ----------------------------------------------------------------------------------
+
+// What has the name and the mode of such a directory, is this user's, was not made just now and is
+// held by nobody.
+static bool is_left_behind(int directory) {
+  struct stat file;
+  return fstat(directory, &file) == 0 && S_ISDIR(file.st_mode) && file.st_uid == geteuid() &&
+         (file.st_mode & 07777) == 0700 && file.st_mtime < time(NULL) - UNHELD_SECONDS &&
+         flock(directory, LOCK_EX | LOCK_NB) == 0;
+}
+
+static void sweep(const char *base) {
+  DIR *dir = opendir(base);
+  if (!dir)
+    return;
+  for (struct dirent *entry; (entry = readdir(dir));) {
+    if (strlen(entry->d_name) != strlen(NAME) + 6 || strncmp(entry->d_name, NAME, strlen(NAME)))
+      continue;
+    int found = openat(dirfd(dir), entry->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (found < 0)
+      continue;
+    if (is_left_behind(found)) {
+      empty_at(dirfd(dir), entry->d_name, 0);
+      unlinkat(dirfd(dir), entry->d_name, AT_REMOVEDIR);
+    }
+    close(found);
+  }
+  closedir(dir);
+}
+
+// ---- making them --------------------------------------------------------------------------------
+
+// `is_swept`: whether this process looked at the base for leftovers before.
+static hsc_status *create_below(const char *base, atomic_flag *is_swept, char **out_path) {
+  hsc_bytes path = {0};
+  if (!atomic_flag_test_and_set(is_swept))
+    sweep(base);
+  hsc_bytes_printf(&path, "%s/" NAME "XXXXXX", base);
+  HSC_TRY(hsc_bytes_status(&path));
+  if (!mkdtemp(path.data)) {
+    hsc_status *status = hsc_status_errno(errno, "no scratch directory", path.data);
+    hsc_bytes_deinit(&path);
+    return hsc_status_hint(status, "name a directory that can be written to in TMPDIR");
+  }
+  hsc_status *status = hold(path.data);
+  if (status) {
+    rmdir(path.data);
+    hsc_bytes_deinit(&path);
+    return status;
+  }
+  *out_path = hsc_bytes_take(&path);
+  return NULL;
+}
+
+hsc_status *hsc_scratch_create(char **out_path) {
+  static atomic_flag is_swept = ATOMIC_FLAG_INIT;
+  return create_below(base_of_user(), &is_swept, out_path);
 }
 
 // Room for files that is no more than half of the memory that is left.
@@ -88,28 +186,10 @@ static bool memory_has_room(void) {
          hsc_memory_available_bytes() >= (size_t)(2 * SPARE_BYTES);
 }
 
-static void sweep_memory(void) {
-  DIR *dir = opendir(IN_MEMORY);
-  if (!dir)
-    return;
-  for (struct dirent *entry; (entry = readdir(dir));) {
-    struct stat file;
-    if (strncmp(entry->d_name, NAME, strlen(NAME)) ||
-        fstatat(dirfd(dir), entry->d_name, &file, AT_SYMLINK_NOFOLLOW))
-      continue;
-    if (!S_ISDIR(file.st_mode) || file.st_uid != getuid() ||
-        file.st_mtime > time(NULL) - LEFT_BEHIND_SECONDS)
-      continue;
-    empty_at(dirfd(dir), entry->d_name, 0);
-    unlinkat(dirfd(dir), entry->d_name, AT_REMOVEDIR);
-  }
-  closedir(dir);
-}
-
 hsc_status *hsc_scratch_create_for_dumps(char **out_path) {
+  static atomic_flag is_swept = ATOMIC_FLAG_INIT;
   const char *asked = getenv("TMPDIR");
   if ((asked && *asked) || !memory_has_room())
     return hsc_scratch_create(out_path);
-  sweep_memory();
-  return create_below(IN_MEMORY, out_path);
+  return create_below(IN_MEMORY, &is_swept, out_path);
 }

@@ -4,7 +4,6 @@
 // slowest input under vmap, and a compiler removes what a loop computes twice. The worker of the
 // device counts where it can; of a device whose worker has no evaluator (XLA:CPU in Python) the
 // compiled program is taken as a file to the reference evaluator.
-#include <unistd.h>
 
 #include "base/core/clock.h"
 #include "lab/patterns/patterns_internal.h"
@@ -44,9 +43,11 @@ static hsc_status *count_elsewhere(patterns_run *run,
         &(hsc_lab_worker_options){.device = reference, .executable = run->options->executable},
         evaluator));
   }
-  char path[4200];
-  snprintf(path, sizeof path, "%s/hloscope-work-%d.pb", hsc_scratch_base(), (int)getpid());
+  char *scratch = NULL;
   json_t *compiled = NULL;
+  HSC_TRY(hsc_scratch_create(&scratch));
+  char path[4200];
+  snprintf(path, sizeof path, "%s/work.pb", scratch);
   json_t *request = request_of(run, config, "compile");
   json_object_set_new(request, "optimized_to", json_string(path));
   hsc_status *status = call(run->worker, request, &compiled);
@@ -57,7 +58,7 @@ static hsc_status *count_elsewhere(patterns_run *run,
     json_decref(request);
   else
     status = call(*evaluator, request, out_body);
-  unlink(path);
+  hsc_scratch_destroy(scratch);
   json_decref(compiled);
   return status;
 }

@@ -2,11 +2,9 @@
 #include "base/core/clock.h"
 #include "lab/run/run.h"
 
-#include <errno.h>
 #include <math.h>
 #include <pthread.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 #include "formats/common/formats.h"
 #include "hlo/ir/hlo.h"
@@ -115,18 +113,15 @@ void hsc__run_release(hsc__device_run *device) {
 }
 
 // What the user wrote, as a device. One that is not here is the device's own failure.
-static hsc_status *find_device(hsc_arena *arena, const char *text, hsc__device_run *device) {
+static hsc_status *find_device(hsc_arena *arena,
+                               const char *text,
+                               const char *optimized,
+                               hsc__device_run *device) {
   hsc_device_spec *spec = HSC_NEW(arena, hsc_device_spec);
   if (!spec)
     return hsc_status_out_of_memory();
   device->text = text;
-  device->optimized = hsc_arena_printf(arena, "%s/hloscope-optimized-XXXXXX", hsc_scratch_base());
-  HSC_TRY(hsc_arena_status(arena));
-  int file = mkstemp(device->optimized);
-  if (file < 0)
-    return hsc_status_errno(errno, "cannot make a file for the compiled program",
-                            device->optimized);
-  close(file);
+  device->optimized = optimized;
   device->status = hsc_device_spec_parse(text, arena, spec);
   if (!device->status)
     device->spec = spec;
@@ -769,37 +764,8 @@ static hsc_status *check_comparable(const hsc_run_options *o, const hsc__device_
       "--device shows it beside the others; --compare wants devices that run");
 }
 
-// Files that comparisons need, when the user does not want them.
-static hsc_status *make_scratch(const hsc_run_options *o, char *out_dir, size_t size) {
-  out_dir[0] = 0;
-  if (!o->compare || o->save_dir)
-    return NULL;
-  snprintf(out_dir, size, "%s/hloscope-run-XXXXXX", hsc_scratch_base());
-  return mkdtemp(out_dir) ? NULL
-                          : hsc_status_errno(errno, "cannot make a directory for outputs", out_dir);
-}
-
-static void remove_scratch(const char *dir, const hsc__device_run *devices, size_t count) {
-  if (!dir[0])
-    return;
-  for (size_t i = 0; i < count; i++) {
-    json_t *output;
-    size_t k;
-    json_array_foreach (json_object_get(devices[i].first, "outputs"), k, output) {
-      const char *file = json_string_value(json_object_get(output, "file"));
-      if (file)
-        unlink(file);
-    }
-    hsc_bytes sub = {0};
-    hsc_bytes_printf(&sub, "%s/%zu", dir, i);
-    rmdir(hsc_bytes_text(&sub));
-    hsc_bytes_deinit(&sub);
-  }
-  rmdir(dir);
-}
-
 hsc_status *hsc_run_program(const hsc_run_options *o, json_t **out_result) {
-  char scratch[4096];
+  char *scratch = NULL;  // for the compiled programs, and outputs that nobody wants to keep
   int64_t started_ns = hsc_wall_ns();
   hsc__device_run *devices = hsc_alloc(o->device_count * sizeof(*devices) + 1);
   json_t *result = NULL;
@@ -807,14 +773,15 @@ hsc_status *hsc_run_program(const hsc_run_options *o, json_t **out_result) {
   json_t *compare = json_array();
   hsc_arena *arena = NULL;
   *out_result = NULL;
-  scratch[0] = 0;
   hsc_status *status = NULL;
   if (!devices)
     HSC_GOTO(hsc_status_out_of_memory());
   HSC_GOTO(hsc_arena_create(&arena));
-  HSC_GOTO(make_scratch(o, scratch, sizeof scratch));
+  HSC_GOTO(hsc_scratch_create(&scratch));
   for (size_t i = 0; i < o->device_count; i++) {
-    HSC_GOTO(find_device(arena, o->devices[i], &devices[i]));
+    const char *optimized = hsc_arena_printf(arena, "%s/optimized-%zu", scratch, i);
+    HSC_GOTO(hsc_arena_status(arena));
+    HSC_GOTO(find_device(arena, o->devices[i], optimized, &devices[i]));
     devices[i].device = o->devices[i];
     devices[i].program = o->programs ? o->programs[i] : o->program;
     devices[i].text = o->programs ? o->programs[i] : o->devices[i];
@@ -826,8 +793,8 @@ hsc_status *hsc_run_program(const hsc_run_options *o, json_t **out_result) {
     const char *base;
     if (o->save_dir)
       base = o->save_dir;
-    else if (scratch[0])
-      base = scratch;
+    else if (o->compare)
+      base = hsc_arena_printf(arena, "%s/outputs", scratch);
     else
       base = NULL;
     if (base && o->device_count == 1)
@@ -870,13 +837,9 @@ hsc_status *hsc_run_program(const hsc_run_options *o, json_t **out_result) {
     devices[0].status = NULL;
   }
 done:
-  if (devices)
-    remove_scratch(scratch, devices, o->device_count);
-  for (size_t i = 0; devices && i < o->device_count; i++) {
-    if (devices[i].optimized)
-      unlink(devices[i].optimized);
+  for (size_t i = 0; devices && i < o->device_count; i++)
     hsc__run_release(&devices[i]);
-  }
+  hsc_scratch_destroy(scratch);
   hsc_free(devices);
   hsc_arena_destroy(arena);
   json_decref(list);

@@ -22,10 +22,10 @@ typedef struct hsc__device_run {
   json_t *facts, *first, *series, *describe;
   hsc_lab_worker *worker;  // from the first run to the last; NULL = over
   hsc_run_series timed;
-  char *optimized;     // where the compiled program of several partitions lies; NULL = not asked
-  bool compiles_only;  // ahead of time
-  int64_t wanted;      // devices that the program is for
-  bool is_whole;       // one device runs the whole of what is for several
+  const char *optimized;  // where the compiled program of several partitions lies; NULL = not asked
+  bool compiles_only;     // ahead of time
+  int64_t wanted;         // devices that the program is for
+  bool is_whole;          // one device runs the whole of what is for several
   hsc_outcome outcome;
   hsc_status *status;   // what the device could not do
   hsc_status *failure;  // what we could not do
