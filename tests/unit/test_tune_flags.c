@@ -5,6 +5,11 @@
 #include "lab/tune/tune_internal.h"
 #include "unit.h"
 
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <unistd.h>
+
 enum { DOUBLE = 1, INT32 = 5, BOOL = 8, TEXT = 9, MESSAGE = 11, ENUM = 14 };
 
 static void put_field(hsc_bytes *out,
@@ -136,6 +141,64 @@ static void damaged_libraries_are_survived(void **state) {
   hsc_bytes_deinit(&library);
 }
 
+// A file with holes: the library at `at`, `size` bytes in all. The caller removes it.
+static int put_library(char *path, off_t at, off_t size) {
+  hsc_bytes library = {0};
+  make_library(&library, "xla/xla.proto");
+  int fd = mkstemp(path);
+  assert_true(fd >= 0);
+  assert_int_equal(pwrite(fd, library.data, library.size, at), library.size);
+  assert_int_equal(ftruncate(fd, size), 0);
+  hsc_bytes_deinit(&library);
+  return fd;
+}
+
+// Libraries are read in pieces of 16 MiB, of which 4 MiB are read twice.
+static void options_are_found_wherever_they_lie(void **state) {
+  static const off_t places[] = {0, (12 << 20) - 40, 12 << 20, (16 << 20) - 40, (40 << 20) - 4000};
+  for (size_t i = 0; i < HSC_COUNT_OF(places); i++) {
+    char path[] = "/tmp/test-flags-XXXXXX";
+    hsc_arena *arena = NULL;
+    hsc_flags flags = {0};
+    close(put_library(path, places[i], 40 << 20));
+    EXPECT_OK(hsc_arena_create(&arena));
+    EXPECT_OK(hsc_flags_read(path, arena, &flags));
+    assert_int_equal(flags.count, 8);
+    assert_int_equal(flag_of(&flags, "xla_mode")->value_count, 2);
+    hsc_arena_destroy(arena);
+    unlink(path);
+  }
+}
+
+static _Atomic bool is_over;
+
+static void *cut_and_grow(void *user) {
+  int fd = *(const int *)user;
+  while (!is_over)
+    if (ftruncate(fd, 4096) || ftruncate(fd, 64 << 20))
+      abort();
+  return NULL;
+}
+
+static void a_library_that_is_cut_short_meanwhile_has_no_options(void **state) {
+  char path[] = "/tmp/test-flags-XXXXXX";
+  pthread_t installer;
+  int fd = put_library(path, 60 << 20, 64 << 20);
+  is_over = false;
+  assert_int_equal(pthread_create(&installer, NULL, cut_and_grow, &fd), 0);
+  for (int round = 0; round < 20; round++) {
+    hsc_arena *arena = NULL;
+    hsc_flags flags = {0};
+    EXPECT_OK(hsc_arena_create(&arena));
+    EXPECT_OK(hsc_flags_read(path, arena, &flags));
+    hsc_arena_destroy(arena);
+  }
+  is_over = true;
+  assert_int_equal(pthread_join(installer, NULL), 0);
+  close(fd);
+  unlink(path);
+}
+
 static void settings_come_from_both_forms(void **state) {
   hsc_arena *arena = NULL;
   hsc_bytes library = {0};
@@ -220,6 +283,8 @@ int main(void) {
       cmocka_unit_test(options_are_found_in_a_library),
       cmocka_unit_test(the_path_of_the_file_may_be_longer),
       cmocka_unit_test(damaged_libraries_are_survived),
+      cmocka_unit_test(options_are_found_wherever_they_lie),
+      cmocka_unit_test(a_library_that_is_cut_short_meanwhile_has_no_options),
       cmocka_unit_test(settings_come_from_both_forms),
       cmocka_unit_test(values_that_choose_something_else_are_tried),
       cmocka_unit_test(options_that_cannot_help_are_left),

@@ -3,17 +3,21 @@
 // A FileDescriptorProto (google/protobuf/descriptor.proto) in the data of a library begins with its
 // file's name; its fields come in the order of their numbers, and after the last one is
 // something else. What cannot be read as a descriptor is no description, and is passed by.
+//
+// Libraries are read in pieces and not mapped: an installer that cuts one short meanwhile would end
+// this process by a signal.
 #include "lab/tune/tune_flags.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/wire/wire.h"
 
 enum { MOST_NAME = 127, LAST_FIELD = 14, FIELD_MESSAGE = 4, FIELD_ENUM = 5, LABEL_REPEATED = 3 };
+enum { PIECE_BYTES = 16 << 20, MOST_DESCRIPTION_BYTES = 4 << 20 };
 
 // file: how its path ends; message: that has the options as fields
 static const struct {
@@ -188,44 +192,88 @@ static const char *begin_of(const char *library, const char *end, size_t least) 
   return NULL;
 }
 
+// The first description of a home in these bytes that has the message and begins before `before`.
+static hsc_status *scan_home(hsc_view library,
+                             const char *before,
+                             size_t home,
+                             hsc_arena *arena,
+                             hsc_flags *flags,
+                             int *out_found) {
+  size_t size = strlen(homes[home].file);
+  const char *stop = library.data + library.size;
+  const char *at = library.data;
+  // most mentions are of files that import this one
+  while ((at = memmem(at, (size_t)(stop - at), homes[home].file, size))) {
+    int found = *out_found;
+    const char *begin = begin_of(library.data, at + size, size);
+    at += size;
+    if (!begin || begin >= before || at == stop || *at != 0x12)  // field 2, the package
+      continue;
+    HSC_TRY(take_file((hsc_view){begin, (size_t)(stop - begin)}, homes[home].message, arena, flags,
+                      out_found));
+    if (*out_found > found)
+      return NULL;
+  }
+  return NULL;
+}
+
 hsc_status *hsc_flags_scan(hsc_view library, hsc_arena *arena, hsc_flags *flags, int *out_found) {
   *out_found = 0;
-  for (size_t i = 0; i < HSC_COUNT_OF(homes) && library.size; i++) {
-    size_t size = strlen(homes[i].file);
-    const char *stop = library.data + library.size;
-    const char *at = library.data;
-    // most mentions are of files that import this one
-    while ((at = memmem(at, (size_t)(stop - at), homes[i].file, size))) {
-      const char *begin = begin_of(library.data, at + size, size);
-      at += size;
-      if (!begin || at == stop || *at != 0x12)  // field 2, the package
-        continue;
-      int found = *out_found;
-      HSC_TRY(take_file((hsc_view){begin, (size_t)(stop - begin)}, homes[i].message, arena, flags,
-                        out_found));
-      if (*out_found > found)
-        break;
-    }
+  for (size_t i = 0; i < HSC_COUNT_OF(homes) && library.size; i++)
+    HSC_TRY(scan_home(library, library.data + library.size, i, arena, flags, out_found));
+  return NULL;
+}
+
+// As many bytes as there are from here, at most `size`. What ends in the middle is shorter.
+static hsc_status *read_piece(int fd, const char *path, off_t from, size_t size, hsc_bytes *piece) {
+  hsc_bytes_reset(piece);
+  if (!hsc_bytes_extend(piece, size))
+    return hsc_status_out_of_memory();
+  piece->size = 0;
+  while (piece->size < size) {
+    ssize_t got =
+        pread(fd, piece->data + piece->size, size - piece->size, from + (off_t)piece->size);
+    if (got < 0 && errno == EINTR)
+      continue;
+    if (got < 0)
+      return hsc_status_errno(errno, "cannot read", path);
+    if (got == 0)
+      return NULL;
+    piece->size += (size_t)got;
+  }
+  return NULL;
+}
+
+// Pieces overlap by as much as a description may be long, so that each lies in one of them whole.
+static hsc_status *read_home(
+    int fd, const char *path, size_t home, hsc_bytes *piece, hsc_arena *arena, hsc_flags *flags) {
+  int found = 0;
+  for (off_t from = 0; found == 0; from += PIECE_BYTES - MOST_DESCRIPTION_BYTES) {
+    HSC_TRY(read_piece(fd, path, from, PIECE_BYTES, piece));
+    bool is_last = piece->size < PIECE_BYTES;
+    size_t before = is_last ? piece->size : PIECE_BYTES - MOST_DESCRIPTION_BYTES;
+    if (piece->size)
+      HSC_TRY(scan_home(hsc_bytes_view(piece), piece->data + before, home, arena, flags, &found));
+    if (is_last)
+      return NULL;
   }
   return NULL;
 }
 
 hsc_status *hsc_flags_read(const char *path, hsc_arena *arena, hsc_flags *flags) {
+  hsc_bytes piece = {0};
+  hsc_status *status = NULL;
   struct stat about;
-  int found = 0;
   int fd = open(path, O_RDONLY | O_CLOEXEC);
   if (fd < 0 || fstat(fd, &about) || about.st_size <= 0) {
     if (fd >= 0)
       close(fd);
     return HSC_ERR(NOT_FOUND, "cannot read %s", path);
   }
-  void *data = mmap(NULL, (size_t)about.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+  for (size_t i = 0; i < HSC_COUNT_OF(homes) && !status; i++)
+    status = read_home(fd, path, i, &piece, arena, flags);
   close(fd);
-  if (data == MAP_FAILED)
-    return hsc_status_out_of_memory();
-  hsc_status *status =
-      hsc_flags_scan((hsc_view){data, (size_t)about.st_size}, arena, flags, &found);
-  munmap(data, (size_t)about.st_size);
+  hsc_bytes_deinit(&piece);
   return status;
 }
 
