@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "cli/command.h"
+#include "cli/cut_file.h"
 #include "cli/terminal.h"
 
 static void log_to_stderr(void *user, const char *domain, int level, const char *text) {
@@ -108,6 +109,9 @@ static hsc_status *run_command(const hsc_command *command,
   for (int i = 0; i < argc && !cli->after_dashes; i++)
     if (!strcmp(argv[i], "--"))
       cli->after_dashes = (size_t)(argc - i - 1);
+  // What a plugin does to a worker is told by whoever started it.
+  if (strcmp(command->name, "worker") != 0)
+    hsc_cli_watch_cut_files();
   cli->quiet = common.quiet;
   cli->out_style = hsc_terminal_style(STDOUT_FILENO, (hsc_color_choice)common.color);
   cli->talk_style = hsc_terminal_style(STDERR_FILENO, (hsc_color_choice)common.color);
