@@ -215,6 +215,11 @@ weekly: build ## what takes hours: 40 mutants, rows of tables, long fuzzing, ran
 fuzz-replay: build-tests ## run the fuzz corpora as plain tests
 	@python3 tools/run_tests.py $(BUILD) --suite fuzz
 
+fuzz-outcomes: build-tests ## records anew what fuzz targets make of their corpora, after a change that is meant: TARGET=hlo_text
+	@test -n "$(TARGET)" || { echo "which one? make fuzz-outcomes TARGET=NAME, of: $$(ls tests/fuzz/outcomes | sed 's,\.tsv$$,,' | tr '\n' ' ')" >&2; exit 2; }
+	@$(BUILD)/tests/fuzz/fuzz_replay_$(TARGET) tests/fuzz/corpus/$(TARGET) --update >/dev/null && git diff --stat tests/fuzz/outcomes
+
+.PHONY: fuzz-outcomes
 format: ## format what differs from main (FILES="..." to choose)
 	@$(FORMAT) -i $(or $(FILES),$(shell git diff --name-only --diff-filter=d main -- '*.c' '*.h'))
 	@if command -v ruff >/dev/null; then ruff format --quiet; fi

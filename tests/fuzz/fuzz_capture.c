@@ -38,6 +38,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
           hsc_view_table(capture, (hsc_view_id)view, &(hsc_view_options){.limit = 100}, &table);
       if (!status)
         status = hsc_table_print(table, HSC_FORMAT_JSON, NULL, &out);
+      fuzz_said(hsc_bytes_view(&out));
       hsc_bytes_deinit(&out);
       hsc_table_destroy(table);
     }

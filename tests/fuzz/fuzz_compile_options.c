@@ -10,6 +10,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   hsc__compile_settings settings;
   hsc_status *status = hsc__compile_settings_read((hsc_view){(const char *)data, size}, &settings);
+  fuzz_said_status(status);
   if (status) {
     if (hsc_status_code(status) != HSC_INVALID_ARGUMENT &&
         hsc_status_code(status) != HSC_RESOURCE_EXHAUSTED)
@@ -22,6 +23,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     fuzz_broken();
   if (settings.cpu.disable_hlo_passes && strlen(settings.cpu.disable_hlo_passes) > 2 * size)
     fuzz_broken();
+  fuzz_said_number("level", settings.cpu.backend_optimization_level);
+  fuzz_said_number("fuel", settings.cpu.pass_fuel);
+  fuzz_said_number("device", settings.device);
+  const char *const texts[] = {settings.cpu.disable_hlo_passes, settings.cpu.enable_hlo_passes_only,
+                               settings.cpu.fuel_of_passes, settings.cpu.dump_to};
+  for (size_t i = 0; i < HSC_COUNT_OF(texts); i++)
+    fuzz_said(hsc_view_of(texts[i] ? texts[i] : "none"));
   hsc__compile_settings_deinit(&settings);
   return 0;
 }

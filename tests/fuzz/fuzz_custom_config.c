@@ -11,6 +11,10 @@ static size_t count(const hsc_config *config, int depth) {
   if (depth > 64)
     fuzz_broken();
   size_t nodes = 1;
+  fuzz_said_number("kind", config->kind);
+  fuzz_said_number("count", config->count);
+  if (config->kind == HSC_CONFIG_STRING)
+    fuzz_said((hsc_view){config->text, config->text_bytes});
   if (config->kind == HSC_CONFIG_STRING && strlen(config->text) > config->text_bytes)
     fuzz_broken();
   for (int32_t i = 0; i < config->count; i++) {
@@ -34,6 +38,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   if (status && hsc_status_code(status) != HSC_INVALID_ARGUMENT &&
       hsc_status_code(status) != HSC_RESOURCE_EXHAUSTED)
     fuzz_broken();
+  fuzz_said_status(status);
   if (!status && count(config, 0) > size + 1)
     fuzz_broken();
   hsc_status_free(status);

@@ -37,6 +37,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
                     (data[0] == 0x28 && data[1] == 0xb5 && data[2] == 0x2f && data[3] == 0xfd));
   seen s = {!status && packed ? &out : NULL, 0};
   bool whole = s.whole != NULL;
+  fuzz_said_number(status ? "refused" : "size", status ? 0 : (int64_t)out.size);
   hsc_status_free(status);
   status = hsc_unpacker_create(&unpacker);
   for (size_t at = 0; at < size && !status; at += PIECE)

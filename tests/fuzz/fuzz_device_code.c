@@ -9,7 +9,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   int64_t code = 0;
-  if (hsc_device_code_bytes((hsc_view){(const char *)data, size}, &code) && code <= 0)
+  bool has_code = hsc_device_code_bytes((hsc_view){(const char *)data, size}, &code);
+  fuzz_said_number(has_code ? "code" : "none", has_code ? code : 0);
+  if (has_code && code <= 0)
     fuzz_broken();
   return 0;
 }

@@ -13,9 +13,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
       fuzz_same_again(module, HSC_FORMAT_HLO_TEXT);
       fuzz_through_mlir(module);
     }
+    fuzz_said_status(verified);
     hsc_status_free(verified);
     hsc_module_destroy(module);
   }
+  fuzz_said_status(status);
   hsc_status_free(status);
   return 0;
 }

@@ -26,6 +26,16 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   } else if (hsc_status_line(status) < 0) {
     fuzz_broken();
   }
+  fuzz_said_status(status);
+  if (!status) {
+    const char *const texts[] = {entry.id, entry.title, entry.meaning};
+    for (size_t i = 0; i < HSC_COUNT_OF(texts); i++)
+      fuzz_said(hsc_view_of(texts[i]));
+    fuzz_said_number("rank", entry.rank);
+    fuzz_said_number("matches", (int64_t)entry.match_count);
+    fuzz_said_number("logs", (int64_t)entry.log_count);
+    fuzz_said_number("programs", (int64_t)entry.program_count);
+  }
   hsc_status_free(status);
   hsc_arena_destroy(arena);
   return 0;

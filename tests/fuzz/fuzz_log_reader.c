@@ -43,6 +43,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   if (a->lines != b->lines || a->bytes != size || a->finding_count != b->finding_count ||
       a->compiles != b->compiles)
     fuzz_broken();
+  fuzz_said_number("compiles", a->compiles);
+  for (size_t i = 0; i < a->finding_count; i++) {
+    fuzz_said(hsc_view_of(a->findings[i]->entry->id));
+    fuzz_said_number(" count", (int64_t)a->findings[i]->count);
+    fuzz_said_number("line", (int64_t)a->findings[i]->first_line);
+  }
   for (size_t i = 0; i < a->finding_count && i < b->finding_count; i++)
     if (a->findings[i]->entry != b->findings[i]->entry ||
         a->findings[i]->count != b->findings[i]->count ||

@@ -14,6 +14,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     fuzz_through_mlir(module);
   if (!status)
     hsc_module_destroy(module);
+  fuzz_said_status(status);
   hsc_status_free(status);
   return 0;
 }

@@ -20,12 +20,17 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     size_t bytes = arrays[i].item_bytes;
     for (int d = 0; d < arrays[i].rank; d++)
       bytes *= (size_t)arrays[i].dims[d];
+    fuzz_said(hsc_view_of(arrays[i].type));
+    fuzz_said(arrays[i].data);
+    for (int d = 0; d < arrays[i].rank; d++)
+      fuzz_said_number("dim", arrays[i].dims[d]);
     if (bytes != arrays[i].data.size || strlen(arrays[i].type) < 3)
       fuzz_broken();
     for (size_t at = 0; at < bytes; at++)  // a sanitizer sees what lies outside
       last = (unsigned char)arrays[i].data.data[at];
   }
   (void)last;
+  fuzz_said_status(status);
   hsc_status_free(status);
   hsc_arena_destroy(arena);
   return 0;

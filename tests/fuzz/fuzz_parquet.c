@@ -2,12 +2,14 @@
 // that the footer told.
 #include "base/core/memory.h"
 #include "base/parquet/parquet_read.h"
+#include "rules.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   hsc_parquet_file *file = NULL;
   hsc_status *status = hsc_parquet_open((hsc_view){(const char *)data, size}, &file);
+  fuzz_said_status(status);
   hsc_status_free(status);
   if (!file)
     return 0;
@@ -23,6 +25,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
       for (size_t i = 0; text && !status && i < rows; i++)
         for (size_t k = 0; k < texts[i].size; k++)
           sum += (unsigned char)texts[i].data[k];
+      fuzz_said_status(status);
+      for (size_t i = 0; !status && i < rows; i++)
+        fuzz_said(text ? texts[i] : (hsc_view){(const char *)&numbers[i], sizeof numbers[i]});
       hsc_status_free(status);
     }
     hsc_free(numbers);

@@ -33,6 +33,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
       check(&list);
       status = hsc_pass_list_json(&list, "p", "d", &document);
     }
+    char *text = document ? json_dumps(document, JSON_SORT_KEYS) : NULL;
+    fuzz_said(hsc_view_of(text ? text : "none"));
+    free(text);
+    fuzz_said_status(status);
     json_decref(document);
     hsc_status_free(status);
     hsc_pass_list_deinit(&list);

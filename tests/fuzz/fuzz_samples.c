@@ -6,6 +6,7 @@
 #include "base/files/file_io.h"
 #include "lab/run/samples.h"
 #include "lab/run/stats_document.h"
+#include "rules.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -23,6 +24,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   json_t *document = NULL;
   if (!status && hsc_samples_count(set) <= 8)
     status = hsc_stats_document(set, &(hsc_stats_options){.resample_count = 100}, &document);
+  // The message begins with the path, whose length is the process's.
+  const char *message = status ? hsc_status_message(status) : "";
+  const char *after = strstr(message, path);
+  fuzz_said(hsc_view_of(after ? after + strlen(path) : message));
+  fuzz_said_number("line", status ? hsc_status_line(status) : 0);
   hsc_status_free(status);
   json_decref(document);
   hsc_samples_destroy(set);

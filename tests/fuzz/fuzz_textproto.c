@@ -21,13 +21,21 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   hsc_status_free(hsc_arena_create(&arena));
   if (!arena)
     return 0;
-  hsc_status_free(hsc_textproto_parse(text, "fuzz", arena, &fields));
-  hsc_status_free(hsc_autotune_denylist_read(text, "fuzz", arena, &denied, &denied_count));
-  hsc_status *status = hsc_autotune_read(text, "fuzz", arena, &entries, &count);
+  hsc_status *status = hsc_textproto_parse(text, "fuzz", arena, &fields);
+  fuzz_said_status(status);
+  hsc_status_free(status);
+  status = hsc_autotune_denylist_read(text, "fuzz", arena, &denied, &denied_count);
+  fuzz_said_status(status);
+  for (int i = 0; !status && i < denied_count; i++)
+    fuzz_said_number(denied[i].hlo ? denied[i].hlo : "", denied[i].algorithm);
+  hsc_status_free(status);
+  status = hsc_autotune_read(text, "fuzz", arena, &entries, &count);
+  fuzz_said_status(status);
   if (!status) {
     hsc_bytes first = {0};
     hsc_bytes second = {0};
     hsc_autotune_logs_write(entries, count, &first);
+    fuzz_said(hsc_bytes_view(&first));
     hsc_status *broken =
         first.size ? hsc_autotune_read(hsc_bytes_view(&first), "fuzz", arena, &again, &count_again)
                    : NULL;

@@ -30,6 +30,7 @@ static void copy_reads_the_same(const hsc_xspace *space) {
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   hsc_xspace *space = NULL;
   hsc_status *status = hsc_xspace_of((hsc_view){(const char *)data, size}, "fuzz", &space);
+  fuzz_said_status(status);
   if (status) {
     hsc_status_free(status);
     return 0;
@@ -44,12 +45,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     hsc_bytes out = {0};
     if (!status)
       status = hsc_table_print(table, HSC_FORMAT_JSON, NULL, &out);
+    fuzz_said(hsc_bytes_view(&out));
     hsc_bytes_deinit(&out);
     hsc_table_destroy(table);
   }
   hsc_bytes exported = {0};
   if (!status)
     status = hsc_profile_write_tensorboard(profile, 0, size & 1, &exported);
+  fuzz_said(hsc_bytes_view(&exported));
+  fuzz_said_status(status);
   hsc_bytes_deinit(&exported);
   hsc_status_free(status);
   hsc_profile_close(profile);

@@ -11,6 +11,9 @@ static inline void fuzz_same_again(const hsc_module *module, hsc_format format) 
   hsc_module *again = NULL;
   hsc_bytes out = {0};
   hsc_status *status = hsc_program_write(module, format, &out);
+  fuzz_said_status(status);
+  if (format == HSC_FORMAT_HLO_TEXT)
+    fuzz_said(hsc_bytes_view(&out));
   if (!status) {
     status = hsc_program_read_as(format, hsc_bytes_view(&out), "again", &again);
     if (status) {
@@ -48,8 +51,13 @@ static inline void fuzz_through_mlir(const hsc_module *module) {
     hsc_bytes notes = {0};
     hsc_status *status =
         hsc_program_write_with(module, ways[i].format, &ways[i].options, &notes, &out);
+    fuzz_said_status(status);
+    fuzz_said(hsc_bytes_view(&notes));
+    if (ways[i].format == HSC_FORMAT_MLIR_TEXT)
+      fuzz_said(hsc_bytes_view(&out));
     if (!status)
       status = hsc_program_read_as(ways[i].format, hsc_bytes_view(&out), "again", &again);
+    fuzz_said_status(status);
     if (!status)
       hsc_module_destroy(again);
     hsc_status_free(status);
