@@ -14,6 +14,7 @@
 
 #include "cpu/core/cpu_internal.h"
 #include "cpu/tune/tuner.h"
+#include "base/core/log.h"
 #include "base/files/disk_cache.h"
 #include "formats/common/formats.h"
 
@@ -499,6 +500,77 @@ static void test_strict_and_crash(void **state) {
   expect_error(dot_program, &options, "expected }");
 }
 
+// The product's result in a file, of this device or another, with its algorithm.
+static void put_result(hsc_bytes *out, const char *text_of_best, bool is_here, int64_t algorithm) {
+  hsc_arena *arena = NULL;
+  hsc_autotune_entry *entries = NULL;
+  int count = 0;
+  must(hsc_arena_create(&arena));
+  must(hsc_autotune_read(hsc_view_of(text_of_best), "best", arena, &entries, &count));
+  assert_int_equal(count, 1);
+  hsc_autotune_result result = entries[0].results[0];
+  result.algorithm = algorithm;
+  entries[0].results = &result;
+  entries[0].best = 0;
+  if (!is_here)  // the same processor with one feature less
+    entries[0].device =
+        hsc_arena_printf(arena, "%.*sx", (int)strlen(entries[0].device) - 1, entries[0].device);
+  hsc_autotune_results_write(entries, 1, out);
+  hsc_arena_destroy(arena);
+}
+
+static int log_lines;
+
+static void count_log(void *user, const char *domain, int level, const char *text) {
+  log_lines += strstr(text, user) != NULL;
+}
+
+// What another machine found is no result here: the product stays as the rules have it, and a note
+// says why; of a file of both, this machine's counts wherever it stands.
+static void test_results_of_another_machine_do_not_count(void **state) {
+  static const struct {
+    int first, second;  // 1 = this machine's, with algorithm 2; 0 = another's, with 3; -1 = none
+    const char *written, *note;
+  } cases[] = {{0, -1, NULL, "1 of 1 results are of another device"},
+               {0, 1, "\"algo_id\":\"2\"", "1 of 2 results are of another device"},
+               {1, 0, "\"algo_id\":\"2\"", "1 of 2 results are of another device"}};
+  hsc_cpu_executable *executable = NULL;
+  hsc_cpu_compile_options find = with_level(1);
+  hsc_bytes best = {0};
+  find.dump_autotune_results_to = in_directory("found");
+  must(compile(dot_program, &find, &executable));
+  hsc_cpu_executable_release(executable);
+  must(hsc_file_read(in_directory("found"), &best));
+  setenv("HLOSCOPE_LOG", "autotune=1", 1);
+  for (size_t i = 0; i < HSC_COUNT_OF(cases); i++) {
+    hsc_bytes file = {0};
+    put_result(&file, hsc_bytes_text(&best), cases[i].first == 1, cases[i].first ? 2 : 3);
+    if (cases[i].second >= 0) {
+      hsc_bytes more = {0};
+      put_result(&more, hsc_bytes_text(&best), cases[i].second == 1, cases[i].second ? 2 : 3);
+      const char *results = strstr(hsc_bytes_text(&more), "results");
+      assert_non_null(results);
+      hsc_bytes_append_text(&file, results);
+      hsc_bytes_deinit(&more);
+    }
+    put_file("from elsewhere", hsc_bytes_text(&file));
+    hsc_cpu_compile_options load = hsc_cpu_compile_options_default();
+    load.load_autotune_results_from = in_directory("from elsewhere");
+    log_lines = 0;
+    hsc_log_set_sink(count_log, (void *)(uintptr_t)cases[i].note);
+    must(compile(dot_program, &load, &executable));
+    hsc_log_set_sink(NULL, NULL);
+    assert_int_equal(log_lines, 1);
+    if (cases[i].written)
+      assert_non_null(strstr(written(executable), cases[i].written));
+    else
+      assert_null(written(executable));
+    hsc_cpu_executable_release(executable);
+    hsc_bytes_deinit(&file);
+  }
+  hsc_bytes_deinit(&best);
+}
+
 static hsc_status *counts(void *context, void *const *inputs, void *output, void *scratch) {
   return HSC_ERR(UNIMPLEMENTED, "%d", ++*(int *)context);
 }
@@ -569,6 +641,7 @@ int main(void) {
       cmocka_unit_test(test_compile_levels),
       cmocka_unit_test(test_each_algorithm_computes_the_same),
       cmocka_unit_test(test_strict_and_crash),
+      cmocka_unit_test(test_results_of_another_machine_do_not_count),
       cmocka_unit_test(test_results_are_kept),
   };
   return cmocka_run_group_tests(tests, set_up, tear_down);

@@ -459,6 +459,26 @@ static void memory_is_recycled_and_counted(void **state) {
   b = put(data, PJRT_Buffer_Type_F32, 1, dims, PJRT_HostBufferSemantics_kImmutableOnlyDuringCall,
           NULL);
   assert_ptr_equal(pointer_of(b), first);
+  // Deleting gives the memory back while the handle is still there; what somebody holds from
+  // outside stays until it is let go.
+  PJRT_Buffer_Delete_Args delete = ARGS_OF(PJRT_Buffer_Delete, .buffer = b);
+  assert_int_equal(bytes_in_use() - before, 4 << 20);
+  assert_null(api->PJRT_Buffer_Delete(&delete));
+  assert_int_equal(bytes_in_use(), before);
+  drop_buffer(b);
+  assert_int_equal(bytes_in_use(), before);
+  b = put(data, PJRT_Buffer_Type_F32, 1, dims, PJRT_HostBufferSemantics_kImmutableOnlyDuringCall,
+          NULL);
+  PJRT_Buffer_IncreaseExternalReferenceCount_Args increase =
+      ARGS_OF(PJRT_Buffer_IncreaseExternalReferenceCount, .buffer = b);
+  PJRT_Buffer_DecreaseExternalReferenceCount_Args decrease =
+      ARGS_OF(PJRT_Buffer_DecreaseExternalReferenceCount, .buffer = b);
+  assert_null(api->PJRT_Buffer_IncreaseExternalReferenceCount(&increase));
+  delete.buffer = b;
+  assert_null(api->PJRT_Buffer_Delete(&delete));
+  assert_int_equal(bytes_in_use() - before, 4 << 20);
+  assert_null(api->PJRT_Buffer_DecreaseExternalReferenceCount(&decrease));
+  assert_int_equal(bytes_in_use(), before);
   drop_buffer(b);
   // Every size gets room for itself, and its class gives the same block again.
   for (size_t size = 0; size < 5000; size += 1 + size / 7) {

@@ -504,6 +504,50 @@ static void test_shares_of_nested_operators_add_up(void **state) {
   hsc_table_destroy(table);
 }
 
+static void of_program(
+    hsc_category category, const char *what, const char *program, int64_t begin, int64_t end) {
+  hsc_trace_attr attrs[] = {
+      {.key = name("executable"), .type = HSC_ATTR_STRING, .value.string = name(program)}};
+  hsc_span_complete(recorder, category, name(what), 0, now + (uint64_t)begin, now + (uint64_t)end,
+                    attrs, 1);
+}
+
+// A program's share is of the time on the device: what compiling took is beside it and counts in no
+// share, nor does what never ran.
+static void test_shares_of_programs_leave_compiling_out(void **state) {
+  static const struct {
+    const char *program;
+    int64_t compiles, runs;
+    double compile_ns, run_ns, share;
+  } wanted[] = {{"f", 2, 3, 1600000, 600, 0.75},
+                {"g", 1, 1, 5000000, 200, 0.25},
+                {"never run", 1, 0, 9000000, 0, 0}};
+  of_program(HSC_CATEGORY_COMPILE, "compile", "f", 0, 1500000);
+  of_program(HSC_CATEGORY_COMPILE, "compile", "f", 2000000, 2100000);
+  of_program(HSC_CATEGORY_COMPILE, "compile", "g", 3000000, 8000000);
+  of_program(HSC_CATEGORY_COMPILE, "compile", "never run", 9000000, 18000000);
+  of_program(HSC_CATEGORY_EXECUTE, "run", "f", 20000000, 20000100);
+  of_program(HSC_CATEGORY_EXECUTE, "run", "f", 20001000, 20001200);
+  of_program(HSC_CATEGORY_EXECUTE, "run", "f", 20002000, 20002300);
+  of_program(HSC_CATEGORY_EXECUTE, "run", "g", 20003000, 20003200);
+  open_as_nanoseconds();
+  hsc_table *table = view("executables");
+  assert_int_equal(hsc_table_row_count(table), HSC_COUNT_OF(wanted));
+  for (size_t i = 0; i < HSC_COUNT_OF(wanted); i++) {
+    assert_string_equal(cell(table, i, "executable")->text, wanted[i].program);
+    assert_int_equal(cell(table, i, "compiles")->integer, wanted[i].compiles);
+    assert_int_equal(cell(table, i, "runs")->integer, wanted[i].runs);
+    assert_true(cell(table, i, "compile total")->number == wanted[i].compile_ns);
+    assert_true(cell(table, i, "run total")->number == wanted[i].run_ns);
+    assert_true(cell(table, i, "share")->number == wanted[i].share);
+    if (wanted[i].runs)
+      assert_true(cell(table, i, "run mean")->number == wanted[i].run_ns / (double)wanted[i].runs);
+    else
+      assert_int_equal(cell(table, i, "run mean")->kind, HSC_CELL_MISSING);
+  }
+  hsc_table_destroy(table);
+}
+
 // A frontend's call that names no run is dispatch, where the device's runs were recorded.
 static void test_a_call_beside_recorded_runs_is_no_compute(void **state) {
   hsc_span_end(recorder, hsc_span_begin(recorder, HSC_CATEGORY_EXECUTE, name("execute"), NULL, 0),
@@ -522,6 +566,8 @@ int main(void) {
                                       remove_directory),
       cmocka_unit_test_setup_teardown(test_a_call_beside_recorded_runs_is_no_compute,
                                       make_directory, remove_directory),
+      cmocka_unit_test_setup_teardown(test_shares_of_programs_leave_compiling_out, make_directory,
+                                      remove_directory),
       cmocka_unit_test_setup_teardown(test_four_inferences, make_directory, remove_directory),
       cmocka_unit_test_setup_teardown(test_parts_of_time_add_up, make_directory, remove_directory),
       cmocka_unit_test_setup_teardown(test_wait_below_zero, make_directory, remove_directory),

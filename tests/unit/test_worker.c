@@ -2,6 +2,7 @@
 // every end of a worker has its words.
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/text/text.h"
@@ -286,6 +287,56 @@ static void a_killed_worker_is_replaced(void **state) {
   hsc_lab_worker_destroy(worker);
 }
 
+// What stands in for the program that a worker is: a shell script.
+static hsc_lab_worker *worker_of_script(const char *name, const char *script) {
+  hsc_device_spec spec;
+  hsc_lab_worker *worker = NULL;
+  char *path = hsc_arena_printf(arena, "%s/%s", dir, name);
+  char *text = hsc_arena_printf(arena, "#!/bin/sh\n%s\n", script);
+  EXPECT_OK(hsc_file_write_atomic(path, text, strlen(text)));
+  assert_int_equal(chmod(path, 0700), 0);
+  EXPECT_OK(hsc_device_spec_parse(fake, arena, &spec));
+  EXPECT_OK(hsc_lab_worker_create(
+      &(hsc_lab_worker_options){.device = &spec, .executable = path, .no_disk_cache = true},
+      &worker));
+  return worker;
+}
+
+// A worker that ends without a word: an answer all the same, with how it ended and what it said
+// elsewhere, and again for the next job.
+static void a_child_without_output_is_an_answer(void **state) {
+  static const struct {
+    const char *name, *script;
+    hsc_outcome outcome;
+    const char *words, *last_words;
+  } cases[] = {
+      {"ends", "exit 0", HSC_OUTCOME_ABORT, "exit code 0", ""},
+      {"fails", "exit 5", HSC_OUTCOME_ABORT, "exit code 5", ""},
+      {"complains", "echo no such library >&2; exit 127", HSC_OUTCOME_ABORT, "exit code 127",
+       "no such library"},
+      {"killed", "kill -9 $$", HSC_OUTCOME_ABORT, "signal 9", ""},
+      {"half a line", "printf '{\"outcome\":' >&3; exit 0", HSC_OUTCOME_ABORT, "exit code 0", ""},
+  };
+  for (size_t i = 0; i < HSC_COUNT_OF(cases); i++) {
+    hsc_lab_worker *worker = worker_of_script(cases[i].name, cases[i].script);
+    for (int job = 0; job < 2; job++) {
+      hsc_answer answer = call(worker, 0.3, "{\"job\":\"sync\"}");
+      if (answer.outcome != cases[i].outcome)
+        fail_msg("%s: %s: %s", cases[i].name, hsc_outcome_text(answer.outcome),
+                 hsc_status_message(answer.status));
+      if (!strstr(hsc_status_message(answer.status), cases[i].words))
+        fail_msg("%s: %s", cases[i].name, hsc_status_message(answer.status));
+      if (*cases[i].last_words &&
+          (!answer.last_words || !strstr(answer.last_words, cases[i].last_words)))
+        fail_msg("%s: %s", cases[i].name, answer.last_words ? answer.last_words : "(no words)");
+      assert_null(answer.body);
+      hsc_answer_deinit(&answer);
+    }
+    assert_int_equal(hsc_lab_worker_start_count(worker), 2);
+    hsc_lab_worker_destroy(worker);
+  }
+}
+
 static void a_device_that_does_not_start_says_why(void **state) {
   hsc_lab_worker *worker = worker_on("fail=Client_Create:14:no such card", false);
   hsc_answer answer = call(worker, 20, "{\"job\":\"sync\"}");
@@ -329,6 +380,7 @@ int main(int argc, char **argv) {
       cmocka_unit_test(a_malformed_program_points_at_its_line),
       cmocka_unit_test(deaths_have_their_words),
       cmocka_unit_test(a_killed_worker_is_replaced),
+      cmocka_unit_test(a_child_without_output_is_an_answer),
       cmocka_unit_test(a_device_that_does_not_start_says_why),
       cmocka_unit_test(noise_on_stdout_is_no_answer),
       cmocka_unit_test(the_page_lists_every_job),
