@@ -39,7 +39,8 @@ import time
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 HERE = ROOT / "tools" / "mutants"
 MAP_BYTES = 8 << 20  # as in runtime.c
-SUITES = ("quick", "long", "golden", "fuzz")
+SUITES = ("quick", "long", "golden", "fuzz", "conformance", "terminal", "lab")
+TAKES_MINUTES = ("blame",)
 LONGEST_S = 60  # a test that takes longer than this with all faults off is left out
 NOBODY = 65534
 PYTHON = "/usr/bin/python3"  # nobody may run it; the caller's own may lie in a home
@@ -230,6 +231,10 @@ class Workplace:
         in these texts follows it."""
         for test in ("algsimp_rules", "pass_examples", "pass_cases", "near_misses"):
             run([str(self.build / "tests/unit" / f"test_{test}"), str(self.tree), "--update"])
+        for outcomes in (self.tree / "tests/fuzz/outcomes").glob("*.tsv"):
+            corpus = self.tree / "tests/fuzz/corpus" / outcomes.stem
+            replay = self.build / "tests/fuzz" / f"fuzz_replay_{outcomes.stem}"
+            run([str(replay), str(corpus), "--update"])
 
     def faults(self) -> list[Fault]:
         rows = []
@@ -257,11 +262,20 @@ class Workplace:
         )
         for test in listed:
             suites = {suite.split(":")[-1] for suite in test["suite"]}
-            if not suites & set(SUITES) or any(
-                part.endswith(
-                    ("check_deps.py", "check_house.py", "check_knowledge.py", "reference_pages.py")
+            if (
+                test["name"] in TAKES_MINUTES
+                or not suites & set(SUITES)
+                or any(
+                    part.endswith(
+                        (
+                            "check_deps.py",
+                            "check_house.py",
+                            "check_knowledge.py",
+                            "reference_pages.py",
+                        )
+                    )
+                    for part in test["cmd"]
                 )
-                for part in test["cmd"]
             ):
                 continue
             folder = test["workdir"] or str(self.build)

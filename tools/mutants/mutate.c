@@ -277,6 +277,38 @@ static bool is_release(const char *name) {
   return false;
 }
 
+// What takes a number of bytes or elements and gives room for them: one more is only more room.
+static bool is_allocator(const char *name) {
+  static const char *const names[] = {"hsc_arena_alloc", "hsc_arena_alloc_array",
+                                      "hsc_alloc",       "hsc_realloc",
+                                      "hsc_alloc_pages", "malloc",
+                                      "calloc",          "realloc"};
+  for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+    if (strcmp(name, names[i]) == 0)
+      return true;
+  return false;
+}
+
+static bool is_call_of_allocator(LLVMValueRef user) {
+  size_t length;
+  LLVMValueRef callee = LLVMIsACallInst(user) ? LLVMGetCalledValue(user) : NULL;
+  return callee && LLVMIsAFunction(callee) && is_allocator(LLVMGetValueName2(callee, &length));
+}
+
+// Whether all that becomes of a value is the size of something allocated, directly or widened.
+static bool is_room(LLVMValueRef value) {
+  LLVMUseRef use = LLVMGetFirstUse(value);
+  if (!use)
+    return false;
+  for (; use; use = LLVMGetNextUse(use)) {
+    LLVMValueRef user = LLVMGetUser(use);
+    bool is_widened = LLVMIsASExtInst(user) || LLVMIsAZExtInst(user);
+    if (!is_call_of_allocator(user) && !(is_widened && is_room(user)))
+      return false;
+  }
+  return true;
+}
+
 static void mutate_arguments(mutator *m, const char *callee) {
   unsigned count = LLVMGetNumArgOperands(m->instruction);
   if (count > MAX_SWAPPED_ARGUMENTS)
@@ -300,8 +332,11 @@ static void mutate_arguments(mutator *m, const char *callee) {
     LLVMSetOperand(m->instruction, i, a);
     LLVMSetOperand(m->instruction, i + 1, b);
   }
-  for (unsigned i = 0; i < count; i++)
-    mutate_constant(m, i);
+  // the line of hsc_status_make is where the error was made: nothing shows it
+  bool is_error = strcmp(callee, "hsc_status_make") == 0;
+  for (unsigned i = 0; i < count && !is_allocator(callee); i++)
+    if (!is_error || i != 2)
+      mutate_constant(m, i);
 }
 
 static bool has_struct_argument(LLVMValueRef call) {
@@ -406,7 +441,8 @@ static void mutate_instruction(mutator *m, LLVMValueRef instruction, LLVMValueRe
     case LLVMSub:
       if (is_step(instruction))
         break;
-      mutate_constant(m, 1);
+      if (!is_room(instruction))
+        mutate_constant(m, 1);
       mutate_arithmetic(m, next);
       break;
     case LLVMMul:
