@@ -116,7 +116,7 @@ zoo-baseline: build-tests ## counts the instructions of tests/zoo/programs anew,
 zoo-programs: ## exports tests/zoo/programs anew (HLOSCOPE_PYTHON: a Python with JAX)
 	@JAX_PLATFORMS=cpu $(or $(HLOSCOPE_PYTHON),python3) tests/zoo/small.py tests/zoo/programs
 
-growth: ## how the work of compiling grows: 13 shapes of programs up to 50,000 instructions, counted in a build of its own (GROWTH="--all loops")
+growth: ## how the work of compiling grows: 17 shapes of programs up to 50,000 instructions, counted in a build of its own (GROWTH="--all loops")
 	@test -f build-growth/build.ninja || meson setup -Dcounted_work=true -Dwerror=false -Db_lundef=false --buildtype=plain -Doptimization=1 build-growth >/dev/null
 	@ninja -C build-growth --quiet tests/growth/growth
 	@build-growth/tests/growth/growth $(GROWTH)

@@ -1,4 +1,4 @@
-// growth.c - how the work of a compile grows with the program: 13 shapes of programs in three
+// growth.c - how the work of a compile grows with the program: 17 shapes of programs in three
 // sizes, up to 50,000 instructions; the exponent of each phase and each pass.
 //
 //   growth [--largest N] [--all] [SHAPE...]      a line for each exponent above the bound; 1: any
@@ -228,6 +228,95 @@ static void residual(hsc_bytes *t, int n) {
   hsc_bytes_printf(t, "  ROOT r = f32[32] negate(x%d)\n}\n", count);
 }
 
+// One loop over thousands of arrays, as training steps under fori_loop are: a fifth is passed on,
+// of which half begin as the same zeros, and each of the others is made of its neighbour.
+static void loop_state(hsc_bytes *t, int n) {
+  int count = n / 5;
+  hsc_bytes state = {0};
+  add(&state, "(s32[]");
+  for (int i = 0; i < count; i++)
+    add(&state, ", f32[8]");
+  add(&state, ")");
+  const char *type = hsc_bytes_text(&state);
+  hsc_bytes_printf(t,
+                   "c {\n  p = %s parameter(0)\n  i = s32[] get-tuple-element(p), index=0\n"
+                   "  k = s32[] constant(20)\n  ROOT l = pred[] compare(i, k), direction=LT\n}\n"
+                   "b {\n  p = %s parameter(0)\n  i = s32[] get-tuple-element(p), index=0\n"
+                   "  o = s32[] constant(1)\n  j = s32[] add(i, o)\n",
+                   type, type);
+  for (int i = 0; i < count; i++)
+    hsc_bytes_printf(t, "  x%d = f32[8] get-tuple-element(p), index=%d\n", i, i + 1);
+  for (int i = 0; i < count; i++)
+    if (i % 5)
+      hsc_bytes_printf(t, "  y%d = f32[8] add(x%d, x%d)\n", i, i, (i + 1) % count);
+  hsc_bytes_printf(t, "  ROOT r = %s tuple(j", type);
+  for (int i = 0; i < count; i++)
+    hsc_bytes_printf(t, ", %s%d", i % 5 ? "y" : "x", i);
+  add(t, ")\n}\nENTRY e {\n  z = s32[] constant(0)\n  f = f32[] constant(0)\n");
+  for (int i = 0; i < count; i++)
+    if (i % 2)
+      hsc_bytes_printf(t, "  a%d = f32[8] parameter(%d)\n", i, i / 2);
+    else
+      hsc_bytes_printf(t, "  a%d = f32[8] broadcast(f), dimensions={}\n", i);
+  hsc_bytes_printf(t, "  t = %s tuple(z", type);
+  for (int i = 0; i < count; i++)
+    hsc_bytes_printf(t, ", a%d", i);
+  hsc_bytes_printf(t, ")\n  w = %s while(t), condition=c, body=b\n", type);
+  for (int i = 0; i < count; i++)
+    hsc_bytes_printf(t, "  s%d = f32[8] get-tuple-element(w), index=%d\n", i, i + 1);
+  root_tuple(t, "s", "f32[8]", count);
+  hsc_bytes_deinit(&state);
+}
+
+// A loop whose body computes a long chain of what it does not change.
+static void invariants(hsc_bytes *t, int n) {
+  add(t,
+      "c {\n  p = (s32[], f32[8], f32[8]) parameter(0)\n"
+      "  i = s32[] get-tuple-element(p), index=0\n  k = s32[] constant(20)\n"
+      "  ROOT l = pred[] compare(i, k), direction=LT\n}\nb {\n"
+      "  p = (s32[], f32[8], f32[8]) parameter(0)\n  i = s32[] get-tuple-element(p), index=0\n"
+      "  o = s32[] constant(1)\n  j = s32[] add(i, o)\n"
+      "  x = f32[8] get-tuple-element(p), index=1\n"
+      "  a0 = f32[8] get-tuple-element(p), index=2\n");
+  for (int i = 1; i < n; i++)
+    hsc_bytes_printf(t, "  a%d = f32[8] %s(a%d, a0)\n", i, i % 3 ? "multiply" : "add", i - 1);
+  hsc_bytes_printf(t,
+                   "  y = f32[8] multiply(x, a%d)\n"
+                   "  ROOT r = (s32[], f32[8], f32[8]) tuple(j, y, a0)\n}\n",
+                   n - 1);
+  add(t,
+      "ENTRY e {\n  x = f32[8] parameter(0)\n  a = f32[8] parameter(1)\n"
+      "  z = s32[] constant(0)\n  t = (s32[], f32[8], f32[8]) tuple(z, x, a)\n"
+      "  w = (s32[], f32[8], f32[8]) while(t), condition=c, body=b\n"
+      "  ROOT r = f32[8] get-tuple-element(w), index=1\n}\n");
+}
+
+// One function that is called again and again, as a jitted function in a program is.
+static void one_function(hsc_bytes *t, int n) {
+  int count = n / 4;
+  add(t,
+      "f {\n  p = f32[32] parameter(0)\n  q = f32[32] parameter(1)\n"
+      "  s = f32[32] sine(p)\n  m = f32[32] multiply(s, q)\n  ROOT r = f32[32] add(m, p)\n}\n"
+      "ENTRY e {\n  x0 = f32[32] parameter(0)\n  w = f32[32] parameter(1)\n");
+  for (int i = 0; i < count; i++)
+    hsc_bytes_printf(t, "  x%d = f32[32] call(x%d, w), to_apply=f\n", i + 1, i);
+  hsc_bytes_printf(t, "  ROOT r = f32[32] negate(x%d)\n}\n", count);
+}
+
+// Data movement on data movement, each over the one before.
+static void movement(hsc_bytes *t, int n) {
+  int count = n / 4;
+  add(t, "ENTRY e {\n  x0 = f32[4,6] parameter(0)\n  z = f32[] constant(0)\n");
+  for (int i = 0; i < count; i++)
+    hsc_bytes_printf(t,
+                     "  t%d = f32[6,4] transpose(x%d), dimensions={1,0}\n"
+                     "  r%d = f32[24] reshape(t%d)\n"
+                     "  v%d = f32[24] reverse(r%d), dimensions={0}\n"
+                     "  x%d = f32[4,6] reshape(v%d)\n",
+                     i, i, i, i, i, i, i + 1, i);
+  hsc_bytes_printf(t, "  ROOT r = f32[4,6] negate(x%d)\n}\n", count);
+}
+
 static const struct {
   const char *name;
   void (*write)(hsc_bytes *text, int n);
@@ -245,6 +334,10 @@ static const struct {
     {"fan_out", fan_out},
     {"branches", branches},
     {"residual", residual},
+    {"loop_state", loop_state},
+    {"invariants", invariants},
+    {"one_function", one_function},
+    {"movement", movement},
 };
 
 // ---- measuring ----------------------------------------------------------------------------------

@@ -1,5 +1,7 @@
 // lower.c - decides how each step of a plan is done, and turns a placed plan into thunks.
 #include "cpu/thunks/lower.h"
+#include <stdlib.h>
+
 #include "cpu/plan/plan_internal.h"
 #include "cpu/thunks/thunk_payloads.h"
 #include "hlo/ir/custom.h"
@@ -152,6 +154,147 @@ static hsc_status *add_swap_thunk(hsc_cpu_compiler *compiler,
   return finish_thunk(compiler, number);
 }
 
+// Where a move reads, for finding who reads a place.
+typedef struct source {
+  hsc_cpu_slice place;
+  int64_t ends;  // the furthest end of this one and those before it in the same base
+  int move;
+} source;
+
+static int by_place(const void *a, const void *b) {
+  const source *x = a;
+  const source *y = b;
+  if (x->place.base != y->place.base)
+    return x->place.base < y->place.base ? -1 : 1;
+  if (x->place.offset != y->place.offset)
+    return x->place.offset < y->place.offset ? -1 : 1;
+  return x->move - y->move;
+}
+
+// Which moves must wait for which: move i for those that read where it writes.
+typedef struct waiting {
+  int *count;  // [moves]
+  int *first, *next,
+      *of;  // first: [moves] the first of the list of those that wait for it, -1 = none
+  int edges, capacity;
+} waiting;
+
+static hsc_status *add_waiting(hsc_arena *arena, waiting *w, int waits, int for_move) {
+  if (w->edges == w->capacity) {
+    int capacity = 2 * w->capacity;
+    int *next = HSC_NEW_ARRAY(arena, int, capacity);
+    int *of = HSC_NEW_ARRAY(arena, int, capacity);
+    HSC_TRY(hsc_arena_status(arena));
+    memcpy(next, w->next, sizeof *next * (size_t)w->edges);
+    memcpy(of, w->of, sizeof *of * (size_t)w->edges);
+    w->next = next;
+    w->of = of;
+    w->capacity = capacity;
+  }
+  w->count[waits]++;
+  w->of[w->edges] = waits;
+  w->next[w->edges] = w->first[for_move];
+  w->first[for_move] = w->edges++;
+  return NULL;
+}
+
+static hsc_status *list_waiting(hsc_cpu_compiler *compiler,
+                                const move *moves,
+                                int count,
+                                waiting *out) {
+  const hsc_cpu_plan *plan = compiler->plan;
+  hsc_arena *arena = compiler->arena;
+  source *sources = HSC_NEW_ARRAY(arena, source, count + 1);
+  *out = (waiting){.count = HSC_NEW_ARRAY(arena, int, count + 1),
+                   .first = HSC_NEW_ARRAY(arena, int, count + 1),
+                   .next = HSC_NEW_ARRAY(arena, int, count + 1),
+                   .of = HSC_NEW_ARRAY(arena, int, count + 1),
+                   .capacity = count + 1};
+  HSC_TRY(hsc_arena_status(arena));
+  for (int i = 0; i < count; i++) {
+    sources[i] = (source){.place = hsc_cpu_plan_slice(plan, moves[i].from), .move = i};
+    out->first[i] = -1;
+  }
+  qsort(sources, (size_t)count, sizeof *sources, by_place);
+  for (int i = 0; i < count; i++) {
+    sources[i].ends = sources[i].place.offset + sources[i].place.bytes;
+    if (i > 0 && sources[i - 1].place.base == sources[i].place.base &&
+        sources[i - 1].ends > sources[i].ends)
+      sources[i].ends = sources[i - 1].ends;
+  }
+  for (int i = 0; i < count; i++) {
+    hsc_cpu_slice to = hsc_cpu_plan_slice(plan, moves[i].to);
+    // The first that begins behind what is written, then back while one may reach into it.
+    int low = 0;
+    int high = count;
+    while (low < high) {
+      int middle = (low + high) / 2;
+      const hsc_cpu_slice *at = &sources[middle].place;
+      bool before = at->base != to.base ? at->base < to.base : at->offset < to.offset + to.bytes;
+      *(before ? &low : &high) = before ? middle + 1 : middle;
+    }
+    for (int s = low - 1; s >= 0 && sources[s].place.base == to.base && sources[s].ends > to.offset;
+         s--)
+      if (sources[s].move != i && overlap(plan, moves[i].to, moves[sources[s].move].from))
+        HSC_TRY(add_waiting(arena, out, i, sources[s].move));
+  }
+  return NULL;
+}
+
+// The least number of a heap.
+static void heap_push(int *heap, int *count, int number) {
+  int at = (*count)++;
+  for (; at > 0 && heap[(at - 1) / 2] > number; at = (at - 1) / 2)
+    heap[at] = heap[(at - 1) / 2];
+  heap[at] = number;
+}
+
+static int heap_pop(int *heap, int *count) {
+  int least = heap[0];
+  int moved = heap[--*count];
+  int at = 0;
+  for (int child = 1; child < *count; child = 2 * at + 1) {
+    if (child + 1 < *count && heap[child + 1] < heap[child])
+      child++;
+    if (heap[child] >= moved)
+      break;
+    heap[at] = heap[child];
+    at = child;
+  }
+  heap[at] = moved;
+  return least;
+}
+
+// Does the moves that wait for nobody, and then those that waited for them alone, the first in the
+// list first; *count = those that are left, which wait for each other.
+static hsc_status *move_in_order(hsc_cpu_compiler *compiler,
+                                 move *moves,
+                                 int *count,
+                                 const hsc_instr *instr) {
+  waiting w;
+  HSC_TRY(list_waiting(compiler, moves, *count, &w));
+  int *ready = HSC_NEW_ARRAY(compiler->arena, int, *count + 1);
+  HSC_TRY(hsc_arena_status(compiler->arena));
+  int ready_count = 0;
+  int left = 0;
+  for (int i = 0; i < *count; i++)
+    if (w.count[i] == 0)
+      heap_push(ready, &ready_count, i);
+  while (ready_count > 0) {
+    int at = heap_pop(ready, &ready_count);
+    w.count[at] = -1;  // done
+    HSC_TRY(copy_unless_shared(compiler, moves[at].from, moves[at].to, instr));
+    for (int e = w.first[at]; e >= 0; e = w.next[e])
+      if (--w.count[w.of[e]] == 0)
+        heap_push(ready, &ready_count, w.of[e]);
+  }
+  for (int i = 0; i < *count; i++)
+    if (w.count[i] >= 0)
+      moves[left++] = moves[i];
+  *count = left;
+  return NULL;
+}
+
 static hsc_status *move_at_once(hsc_cpu_compiler *compiler,
                                 move *moves,
                                 int count,
@@ -161,6 +304,8 @@ static hsc_status *move_at_once(hsc_cpu_compiler *compiler,
   for (int i = 0; i < count; i++)
     if (!same_place(plan, moves[i].from, moves[i].to))
       moves[kept++] = moves[i];
+  HSC_TRY(move_in_order(compiler, moves, &kept, instr));
+  // What is left goes in circles.
   while (kept > 0) {
     int free_one = -1;
     for (int i = 0; i < kept && free_one < 0; i++) {

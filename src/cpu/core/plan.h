@@ -113,6 +113,8 @@ typedef struct hsc_cpu_plan {
   int32_t value_count, value_capacity;
   hsc_cpu_constant *constants;
   int32_t constant_count, constant_capacity;
+  int32_t *constant_slots;  // [constant_slot_count] by content: number of a constant + 1, 0 = free
+  int32_t constant_slot_count;
   int32_t input_count, output_count;
   int32_t *output_values;  // [output_count] leaves of the result
   // [output_count] input that may have the same memory, -1 = none

@@ -244,14 +244,68 @@ static void place_at(hsc_cpu_plan *plan, placed *item, int64_t offset) {
     plan->temp_bytes = offset + item->bytes;
 }
 
-// Each of few sets at the lowest offset that is free while it lives.
-static void place_compared(hsc_cpu_plan *plan, placed *items, int32_t count, placed **busy) {
-  for (int32_t i = 0; i < count; i++) {
-    int32_t busy_count = 0;
-    for (int32_t j = 0; j < i; j++)
+// Sets that were placed, by when they live: those of a short life in each of the few stretches of
+// time that it touches, the others in one list.
+enum { STRETCHES = 256, SHORT_LIFE = 8 };
+typedef struct timeline {
+  struct entry {
+    int32_t item, next;  // -1 ends
+  } *entries;            // [room]
+  int32_t count, heads[STRETCHES + 1];
+  int32_t length;  // positions in a stretch
+  int32_t *seen;   // [items] the last one that was compared with this one, plus 1
+} timeline;
+
+static void add_entry(timeline *t, int32_t stretch, int32_t item) {
+  t->entries[t->count] = (struct entry){item, t->heads[stretch]};
+  t->heads[stretch] = t->count++;
+}
+
+static bool is_short(const timeline *t, const placed *item) {
+  return item->to / t->length - item->from / t->length < SHORT_LIFE;
+}
+
+static void note_placed(timeline *t, const placed *items, int32_t i) {
+  if (!is_short(t, &items[i])) {
+    add_entry(t, STRETCHES, i);
+    return;
+  }
+  for (int32_t s = items[i].from / t->length; s <= items[i].to / t->length; s++)
+    add_entry(t, s, i);
+}
+
+static int32_t find_busy(
+    const hsc_cpu_plan *plan, timeline *t, placed *items, int32_t i, placed **busy) {
+  int32_t busy_count = 0;
+  int32_t last = items[i].to / t->length;
+  for (int32_t s = items[i].from / t->length; s <= last + 1; s++)
+    for (int32_t e = t->heads[s <= last ? s : STRETCHES]; e >= 0; e = t->entries[e].next) {
+      int32_t j = t->entries[e].item;
+      if (t->seen[j] == i + 1)
+        continue;
+      t->seen[j] = i + 1;
       if (items[i].from <= items[j].to && items[j].from <= items[i].to &&
           hsc__live_sets_meet(plan, items[i].set, items[j].set, always))
         busy[busy_count++] = &items[j];
+    }
+  return busy_count;
+}
+
+static hsc_status *timeline_init(const hsc_cpu_plan *plan, int32_t count, timeline *t) {
+  t->length = plan->position_count / STRETCHES + 1;
+  t->entries = HSC_NEW_ARRAY(plan->arena, struct entry, count * SHORT_LIFE + 1);
+  t->seen = HSC_NEW_ARRAY(plan->arena, int32_t, count + 1);
+  for (int32_t s = 0; s <= STRETCHES; s++)
+    t->heads[s] = -1;
+  return hsc_arena_status(plan->arena);
+}
+
+// Each of few sets at the lowest offset that is free while it lives.
+static hsc_status *place_compared(hsc_cpu_plan *plan, placed *items, int32_t count, placed **busy) {
+  timeline t = {0};
+  HSC_TRY(timeline_init(plan, count, &t));
+  for (int32_t i = 0; i < count; i++) {
+    int32_t busy_count = find_busy(plan, &t, items, i, busy);
     qsort(busy, (size_t)busy_count, sizeof *busy, by_offset);
     int64_t offset = 0;
     for (int32_t j = 0; j < busy_count; j++) {
@@ -261,7 +315,9 @@ static void place_compared(hsc_cpu_plan *plan, placed *items, int32_t count, pla
         offset = busy[j]->offset + busy[j]->bytes;
     }
     place_at(plan, &items[i], offset);
+    note_placed(&t, items, i);
   }
+  return NULL;
 }
 
 static int by_size_and_time(const void *a, const void *b) {
@@ -338,7 +394,7 @@ static hsc_status *place_temporaries(hsc_cpu_plan *plan) {
   }
   qsort(items, (size_t)count, sizeof *items, by_size);
   int32_t compared = count < MOST_COMPARED ? count : MOST_COMPARED;
-  place_compared(plan, items, compared, room);
+  HSC_TRY(place_compared(plan, items, compared, room));
   place_by_size(plan, items + compared, count - compared, room);
   return NULL;
 }

@@ -11,6 +11,8 @@
 
 #include <assert.h>
 
+#include "base/core/hash.h"
+
 typedef struct instance {  // one call site of a computation
   const hsc_computation *computation;
   // [instr_count] by instr->index: values of the result's leaves; NULL until visited
@@ -72,6 +74,39 @@ static hsc_cpu_step *add_step(hsc_cpu_plan *plan,
 
 // ---- constants ----------------------------------------------------------------------------------
 
+// Small constants are one where their bytes are the same, others where they are one literal.
+static bool is_small_constant(int64_t bytes) {
+  return bytes > 0 && bytes <= 64;
+}
+
+// Where the constant's number is, plus one, or a free slot for it.
+static int32_t *constant_slot(hsc_cpu_plan *plan, const hsc_literal *literal, int64_t bytes) {
+  bool small = is_small_constant(bytes);
+  uint64_t hash = small ? hsc_hash64(literal->data, (size_t)bytes, (uint64_t)bytes)
+                        : hsc_hash64(&literal, sizeof(const hsc_literal *), 0);
+  for (uint64_t at = hash;; at++) {
+    int32_t *slot = &plan->constant_slots[at & (uint64_t)(plan->constant_slot_count - 1)];
+    if (*slot == 0)
+      return slot;
+    const hsc_cpu_constant *known = &plan->constants[*slot - 1];
+    if (known->literal == literal || (small && known->bytes == bytes &&
+                                      !memcmp(known->literal->data, literal->data, (size_t)bytes)))
+      return slot;
+  }
+}
+
+// Room for one more; twice as many slots as constants, a power of two.
+static hsc_status *reserve_constant_slots(hsc_cpu_plan *plan) {
+  if (2 * (plan->constant_count + 1) <= plan->constant_slot_count)
+    return NULL;
+  plan->constant_slot_count = plan->constant_slot_count ? 2 * plan->constant_slot_count : 64;
+  plan->constant_slots = HSC_NEW_ARRAY(plan->arena, int32_t, plan->constant_slot_count);
+  HSC_TRY(hsc_arena_status(plan->arena));
+  for (int32_t c = 0; c < plan->constant_count; c++)
+    *constant_slot(plan, plan->constants[c].literal, plan->constants[c].bytes) = c + 1;
+  return NULL;
+}
+
 static hsc_status *constant_leaf(hsc_cpu_plan *plan,
                                  const hsc_instr *instr,
                                  const hsc_literal *literal,
@@ -82,15 +117,14 @@ static hsc_status *constant_leaf(hsc_cpu_plan *plan,
                    "(constant({...})); it cannot be run",
                    instr->name);
   int64_t bytes = hsc_shape_bytes(&literal->shape);
-  int32_t number = 0;
-  while (number < plan->constant_count &&
-         !(plan->constants[number].literal == literal ||
-           (plan->constants[number].bytes == bytes && bytes <= 64 && bytes > 0 &&
-            !memcmp(plan->constants[number].literal->data, literal->data, (size_t)bytes))))
-    number++;
-  if (number == plan->constant_count) {
+  HSC_TRY(reserve_constant_slots(plan));
+  int32_t *slot = constant_slot(plan, literal, bytes);
+  int32_t number = *slot - 1;
+  if (number < 0) {
     if (!HSC_GROW_IN(plan->arena, plan->constants, plan->constant_count, plan->constant_capacity))
       return hsc_arena_status(plan->arena);
+    number = plan->constant_count;
+    *slot = number + 1;
     plan->constants[plan->constant_count++] =
         (hsc_cpu_constant){.literal = literal, .offset = plan->constant_bytes, .bytes = bytes};
     plan->constant_bytes +=
@@ -120,12 +154,18 @@ static void resolve_leaf(const hsc_instr **instr, int *leaf) {
     const hsc_instr *at = *instr;
     if (at->op == HSC_OP_TUPLE) {
       int i = 0;
+      if (at->shape.flat) {
+        i = *leaf;
+        *leaf = 0;
+      }
       while (i < at->operand_count && *leaf >= hsc_shape_leaf_count(&at->operands[i]->shape))
         *leaf -= hsc_shape_leaf_count(&at->operands[i++]->shape);
       *instr = at->operands[i];
     } else if (at->op == HSC_OP_GET_TUPLE_ELEMENT) {
       const hsc_shape *tuple = &at->operands[0]->shape;
-      for (int64_t i = 0; i < at->attr.index.value; i++)
+      if (tuple->flat)
+        *leaf += (int)at->attr.index.value;
+      for (int64_t i = 0; i < at->attr.index.value && !tuple->flat; i++)
         *leaf += hsc_shape_leaf_count(&tuple->elements[i]);
       *instr = at->operands[0];
     } else if (hsc_instr_is_alias(at)) {
@@ -335,6 +375,7 @@ static hsc_status *walk_while(hsc_cpu_plan *plan, instance *in, const hsc_instr 
   HSC_TRY(walk(plan, &condition_in));
   HSC_TRY(hsc__cpu_plan_reserve(plan, 2 * leaf_count + 2));
   int32_t body_position = plan->position_count++;
+  int32_t first_in_body = plan->value_count;
   step->condition = leaves_of(&condition_in, instr->called[0]->root)[0];
   add_use(plan, step->condition, body_position, loop);
   for (int l = 0; l < leaf_count; l++) {
@@ -345,6 +386,7 @@ static hsc_status *walk_while(hsc_cpu_plan *plan, instance *in, const hsc_instr 
         hsc__cpu_plan_add_value(plan, HSC_CPU_VALUE_COMPUTED, bytes, body_position);
     add_use(plan, carried[l].in_condition, body_position, loop);
   }
+  int32_t end_in_body = plan->value_count;
   HSC_TRY(instance_init(plan, &body_in, body, loop, &step->blocks[1]));
   bind_parameters(plan, &body_in, body_leaves);
   HSC_TRY(walk(plan, &body_in));
@@ -356,11 +398,8 @@ static hsc_status *walk_while(hsc_cpu_plan *plan, instance *in, const hsc_instr 
     carried[l].next = root[l];
     // What the end of the body copies must not be overwritten by another copy there: another leaf's
     // carried value goes through a slot of its own.
-    for (int other = 0; other < leaf_count; other++)
-      if (other != l && !carried[other].invariant && root[l] == carried[other].in_body) {
-        carried[l].next = add_copy(plan, &body_in, root[l], NULL);
-        break;
-      }
+    if (root[l] >= first_in_body && root[l] < end_in_body && root[l] != carried[l].in_body)
+      carried[l].next = add_copy(plan, &body_in, root[l], NULL);
   }
   int32_t body_end = plan->position_count++;
   plan->loops[loop].body_end = body_end;

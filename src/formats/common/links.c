@@ -107,20 +107,29 @@ hsc_status *hsc__computation_link(hsc_computation *computation) {
       it->operands[i]->user_capacity++;
   }
   hsc_instr **users = HSC_NEW_ARRAY(arena, hsc_instr *, uses);
+  int32_t *use_operands = HSC_NEW_ARRAY(arena, int32_t, uses);
+  int32_t *use_places = HSC_NEW_ARRAY(arena, int32_t, uses);
   computation->parameter_count = (int32_t)parameters;
   int64_t room = 4;  // as hsc__computation_add_parameter counts on
   while (room < parameters)
     room *= 2;
   computation->parameters = HSC_NEW_ARRAY(arena, hsc_instr *, room);
-  if ((uses && !users) || (parameters && !computation->parameters))
+  if ((uses && (!users || !use_operands || !use_places)) ||
+      (parameters && !computation->parameters))
     return hsc_status_out_of_memory();
   for (hsc_instr *it = computation->first; it; it = it->next) {
     it->users = users;
+    it->use_operands = use_operands;
+    it->use_places = use_places;
     users += it->user_capacity;
+    use_operands += it->user_capacity;
+    use_places += it->operand_count;
   }
   for (hsc_instr *it = computation->first; it; it = it->next) {
     for (int i = 0; i < it->operand_count; i++) {
       hsc_instr *operand = it->operands[i];
+      it->use_places[i] = operand->user_count;
+      operand->use_operands[operand->user_count] = i;
       operand->users[operand->user_count++] = it;
     }
     hsc__instr_normalize(arena, it);

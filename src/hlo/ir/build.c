@@ -132,7 +132,7 @@ static bool link(hsc_builder *b, hsc_instr *instr, const char *name) {  // name 
   }
   instr->id = b->module->next_id++;
   for (int i = 0; i < instr->operand_count; i++)
-    hsc__user_add(instr->operands[i], instr);
+    hsc__use_add(instr->operands[i], instr, i);
   hsc__list_insert(b->computation, instr, b->before);
   hsc_status *status = hsc_arena_status(b->module->arena);
   if (status)

@@ -116,7 +116,7 @@ static hsc_status *link_clone(
     }
     instr->operand_count = from->operand_count;
     for (int i = 0; i < instr->operand_count; i++)
-      hsc__user_add(instr->operands[i], instr);
+      hsc__use_add(instr->operands[i], instr, i);
   }
   if (from->called_count > 0) {
     instr->called = HSC_NEW_ARRAY(arena, hsc_computation *, from->called_count);

@@ -4,36 +4,54 @@
 
 // ---- users --------------------------------------------------------------------------------------
 
-void hsc__user_add(hsc_instr *instr, hsc_instr *user) {
+void hsc__use_add(hsc_instr *instr, hsc_instr *user, int operand) {
+  hsc_arena *arena = instr->parent->module->arena;
+  if (!user->use_places)
+    user->use_places = HSC_NEW_ARRAY(arena, int32_t, user->operand_count + 1);
   if (instr->user_count == instr->user_capacity) {
     int capacity = instr->user_capacity < 2 ? 4 : instr->user_capacity * 2;
-    hsc_instr **grown = HSC_NEW_ARRAY(instr->parent->module->arena, hsc_instr *, capacity);
-    if (!grown || capacity < 0)
+    hsc_instr **users = HSC_NEW_ARRAY(arena, hsc_instr *, capacity);
+    int32_t *operands = HSC_NEW_ARRAY(arena, int32_t, capacity);
+    if (!users || !operands || capacity < 0)
       return;  // the arena remembers the failure
-    if (instr->user_count)
-      memcpy(grown, instr->users, (size_t)instr->user_count * sizeof *grown);
-    instr->users = grown;
+    if (instr->user_count) {
+      memcpy(users, instr->users, (size_t)instr->user_count * sizeof *users);
+      memcpy(operands, instr->use_operands, (size_t)instr->user_count * sizeof *operands);
+    }
+    instr->users = users;
+    instr->use_operands = operands;
     instr->user_capacity = capacity;
   }
+  if (!user->use_places)
+    return;
+  user->use_places[operand] = instr->user_count + instr->users_dropped;
+  instr->use_operands[instr->user_count] = operand;
   instr->users[instr->user_count++] = user;
 }
 
-// Looks from both ends at once, and takes out so that the rest of the end where it was found keeps
-// its order: removing users first to last or last to first costs O(1) each, however many there are.
-static void user_remove(hsc_instr *instr, hsc_instr *user) {
-  for (int front = 0, back = instr->user_count - 1; front <= back; front++, back--) {
-    if (instr->users[back] == user) {
-      instr->users[back] = instr->users[--instr->user_count];
-      return;
-    }
-    if (instr->users[front] == user) {
-      instr->users[front] = instr->users[0];
-      instr->users++;
-      instr->user_count--;
-      instr->user_capacity--;
-      return;
-    }
+static void move_use(hsc_instr *instr, int from, int to) {
+  hsc_instr *user = instr->users[from];
+  int operand = instr->use_operands[from];
+  instr->users[to] = user;
+  instr->use_operands[to] = operand;
+  user->use_places[operand] = to + instr->users_dropped;
+}
+
+// Takes out so that the rest of the end that is nearer keeps its order.
+static void use_remove(hsc_instr *instr, hsc_instr *user, int operand) {
+  int place = user->use_places ? user->use_places[operand] - instr->users_dropped : -1;
+  if (place < 0 || place >= instr->user_count || instr->users[place] != user)
+    return;  // out of memory when it was to be added
+  if (place >= instr->user_count / 2) {
+    move_use(instr, instr->user_count - 1, place);
+  } else {
+    move_use(instr, 0, place);
+    instr->users++;
+    instr->use_operands++;
+    instr->users_dropped++;
+    instr->user_capacity--;
   }
+  instr->user_count--;
 }
 
 void hsc_instr_set_operand(hsc_instr *instr, int operand, hsc_instr *value) {
@@ -42,8 +60,8 @@ void hsc_instr_set_operand(hsc_instr *instr, int operand, hsc_instr *value) {
     return;
   instr->operands[operand] = value;
   if (old)
-    user_remove(old, instr);
-  hsc__user_add(value, instr);
+    use_remove(old, instr, operand);
+  hsc__use_add(value, instr, operand);
 }
 
 void hsc_instr_set_operands(hsc_instr *instr, int count, hsc_instr *const *values) {
@@ -53,11 +71,12 @@ void hsc_instr_set_operands(hsc_instr *instr, int count, hsc_instr *const *value
   if (count > 0 && !operands)
     return;
   for (int i = 0; i < instr->operand_count; i++)
-    user_remove(instr->operands[i], instr);
+    use_remove(instr->operands[i], instr, i);
   instr->operands = operands;
   instr->operand_count = count;
+  instr->use_places = NULL;
   for (int i = 0; i < count; i++)
-    hsc__user_add(operands[i], instr);
+    hsc__use_add(operands[i], instr, i);
 }
 
 // ---- calls --------------------------------------------------------------------------------------
@@ -108,35 +127,6 @@ hsc_status *hsc_instr_set_name(hsc_instr *instr, const char *name) {
   return NULL;
 }
 
-// Where an operand was last found: who replaces the thousands of operands of a tuple does so in
-// their order. It is only where to look first.
-enum { FEW_OPERANDS = 32 };  // whose are found soon enough
-static _Thread_local struct {
-  const hsc_instr *user;
-  int operand;
-} found_last;
-
-// Looks to both sides from there for `times` operands.
-static void replace_operands(hsc_instr *user,
-                             const hsc_instr *old,
-                             hsc_instr *replacement,
-                             int times) {
-  int count = user->operand_count;
-  int from = found_last.user == user && found_last.operand < count ? found_last.operand : 0;
-  for (int distance = 0; distance < count && times > 0; distance++)
-    for (int side = 0; side < (distance ? 2 : 1); side++) {
-      int place = side ? from - distance : from + distance;
-      if (place < 0 || place >= count || user->operands[place] != old)
-        continue;
-      user->operands[place] = replacement;
-      times--;
-      if (count <= FEW_OPERANDS)
-        continue;
-      found_last.user = user;
-      found_last.operand = place;
-    }
-}
-
 hsc_status *hsc_instr_replace_uses(hsc_instr *instr, hsc_instr *replacement) {
   // What the builder gives after an error belongs to no module. Most often memory ran out; the
   // builder's own status says so too, but who replaces at once has not asked for it.
@@ -160,22 +150,15 @@ hsc_status *hsc_instr_replace_uses(hsc_instr *instr, hsc_instr *replacement) {
                    hsc_op_text(replacement->op), replacement->name, instr->name);
   // A replacement may use what it replaces, as in x -> f(x); that use stays.
   int kept = 0;
-  const hsc_instr *last = NULL;
   for (int i = 0; i < instr->user_count; i++) {
     hsc_instr *user = instr->users[i];
     if (user == replacement) {
-      instr->users[kept++] = user;
+      move_use(instr, i, kept++);
       continue;
     }
-    hsc__user_add(replacement, user);
-    // entries of one user are together as a rule; its operands are done
-    if (user == last)
-      continue;
-    last = user;
-    int times = 1;
-    while (i + times < instr->user_count && instr->users[i + times] == user)
-      times++;
-    replace_operands(user, instr, replacement, times);
+    int operand = instr->use_operands[i];
+    user->operands[operand] = replacement;
+    hsc__use_add(replacement, user, operand);
   }
   instr->user_count = kept;
   if (instr->parent->root == instr)
@@ -211,7 +194,7 @@ void hsc_instr_move_before(hsc_instr *instr, hsc_instr *before) {
 void hsc_instr_remove(hsc_instr *instr) {
   hsc_computation *computation = instr->parent;
   for (int i = 0; i < instr->operand_count; i++)
-    user_remove(instr->operands[i], instr);
+    use_remove(instr->operands[i], instr, i);
   hsc__calls_add(instr, -1);
   hsc_instr_drop_control(instr);
   if (instr->op == HSC_OP_PARAMETER && instr->attr.index.value < computation->parameter_count &&
@@ -226,6 +209,7 @@ void hsc_instr_remove(hsc_instr *instr) {
   list_remove(instr);
   instr->parent = NULL;
   instr->operand_count = 0;
+  instr->use_places = NULL;
 }
 
 bool hsc__computation_add_parameter(hsc_computation *computation,

@@ -436,6 +436,11 @@ struct hsc_instr {
   // [user_count], one entry per use (an instruction that uses this twice is there twice); any order
   hsc_instr **users;
   int32_t user_count, user_capacity;
+  // edit.c's own, so that a use is found without looking for it. [user_count] which operand of the
+  // user each one is; [operand_count] where this one stands among its operands' users, counted with
+  // the `users_dropped` that once stood at their beginning.
+  int32_t *use_operands, *use_places;
+  int32_t users_dropped;
   int32_t control_count;
   // edges that name this one as predecessor: keeps it from being dead
   int32_t control_successor_count;

@@ -50,8 +50,9 @@ void *hsc__ptr_map_get(const hsc__ptr_map *map, const void *key);
 void hsc__ptr_map_put(hsc__ptr_map *map, const void *key, void *value);
 void hsc__ptr_map_deinit(hsc__ptr_map *map);
 
-// edit.c: links. Users are entered by instr_link and taken out by instr_unlink.
-void hsc__user_add(hsc_instr *instr, hsc_instr *user);
+// edit.c: links. Notes that `user` reads `instr` as its operand number `operand`; the operand
+// itself is set by the caller.
+void hsc__use_add(hsc_instr *instr, hsc_instr *user, int operand);
 // Adds to the callers of what it calls.
 void hsc__calls_add(const hsc_instr *instr, int by);
 // before NULL = at the end

@@ -95,26 +95,33 @@ static int find(hsc_instr *loop, hsc_instr **moving) {
   return count;
 }
 
-// `instr` of the body, built before the loop; instr->scratch remembers it.
-static hsc_instr *outside(hsc_builder *b, hsc_instr *instr, hsc_instr *loop) {
-  if (instr->scratch)
-    return instr->scratch;
-  hsc_instr *replacement;
+// Marks what the moving instructions are made of: a walk from the end, since operands come first.
+static void mark_needed(const hsc_instr *loop, int count, hsc_instr **moving) {
+  hsc_computation *body = loop->called[1];
+  for (hsc_instr *instr = body->first; instr; instr = instr->next)
+    instr->scratch = NULL;
+  for (int i = 0; i < count; i++)
+    moving[i]->scratch = moving[i];
+  for (hsc_instr *instr = body->last; instr; instr = instr->prev)
+    for (int i = 0; instr->scratch && i < instr->operand_count; i++)
+      if (instr->op != HSC_OP_GET_TUPLE_ELEMENT)
+        instr->operands[i]->scratch = instr->operands[i];
+}
+
+// `instr` of the body, built before the loop, where its operands are already: each one's scratch is
+// its copy.
+static hsc_instr *outside(hsc_builder *b, const hsc_instr *instr, const hsc_instr *loop) {
   if (instr->op == HSC_OP_GET_TUPLE_ELEMENT) {
     hsc_instr *init = loop->operands[0];
-    replacement = init->op == HSC_OP_TUPLE
-                      ? init->operands[instr->attr.index.value]
-                      : hsc_build_get_tuple_element(b, init, instr->attr.index.value);
-  } else {
-    hsc_instr **operands = HSC_NEW_ARRAY(b->module->arena, hsc_instr *, instr->operand_count + 1);
-    if (!operands)
-      return instr;
-    for (int i = 0; i < instr->operand_count; i++)
-      operands[i] = outside(b, instr->operands[i], loop);
-    replacement = hsc_build_clone(b, instr, operands);
+    return init->op == HSC_OP_TUPLE ? init->operands[instr->attr.index.value]
+                                    : hsc_build_get_tuple_element(b, init, instr->attr.index.value);
   }
-  instr->scratch = replacement;
-  return replacement;
+  hsc_instr **operands = HSC_NEW_ARRAY(b->module->arena, hsc_instr *, instr->operand_count + 1);
+  if (!operands)
+    return NULL;
+  for (int i = 0; i < instr->operand_count; i++)
+    operands[i] = instr->operands[i]->scratch;
+  return hsc_build_clone(b, instr, operands);
 }
 
 static hsc_status *hoist(hsc_instr *loop, int count, hsc_instr **moving, hsc_arena *scratch) {
@@ -123,11 +130,18 @@ static hsc_status *hoist(hsc_instr *loop, int count, hsc_instr **moving, hsc_are
   hsc_instr **inside = HSC_NEW_ARRAY(scratch, hsc_instr *, count);
   if (!values || !inside)
     return hsc_status_out_of_memory();
-  for (hsc_instr *instr = loop->called[1]->first; instr; instr = instr->next)
-    instr->scratch = NULL;
+  mark_needed(loop, count, moving);
   hsc_builder_at(&b, loop->parent, loop);
+  for (hsc_instr *instr = loop->called[1]->first; instr; instr = instr->next) {
+    if (!instr->scratch)
+      continue;
+    hsc_instr *made = outside(&b, instr, loop);
+    if (!made)
+      return hsc_status_out_of_memory();
+    instr->scratch = made;
+  }
   for (int i = 0; i < count; i++)
-    values[i] = outside(&b, moving[i], loop);
+    values[i] = moving[i]->scratch;
   HSC_TRY(hsc_builder_finish(&b, NULL, NULL));
   HSC_TRY(hsc__loop_add_invariants(loop, count, values, inside));
   for (int i = 0; i < count; i++)

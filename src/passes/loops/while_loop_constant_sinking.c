@@ -23,20 +23,13 @@ static bool is_sinkable(const hsc_instr *value) {
   return hsc_shape_elements(&value->shape) <= MAX_ELEMENTS;
 }
 
-// A reader in `computation` of element `index` that somebody other than the root's own place uses;
-// NULL = none.
-static hsc_instr *reader_of(const hsc_computation *computation, int64_t index) {
-  const hsc_instr *state = computation->parameters[0];
-  const hsc_instr *root = computation->root;
-  for (int i = 0; i < state->user_count; i++) {
-    hsc_instr *reader = state->users[i];
-    if (reader->attr.index.value != index)
-      continue;
-    for (int u = 0; u < reader->user_count; u++)
-      if (reader->users[u] != root || root->op != HSC_OP_TUPLE)
-        return reader;
-  }
-  return NULL;
+// Whether somebody other than the root's own place uses it.
+static bool is_wanted(const hsc_instr *reader) {
+  const hsc_instr *root = reader->parent->root;
+  for (int u = 0; u < reader->user_count; u++)
+    if (reader->users[u] != root || root->op != HSC_OP_TUPLE)
+      return true;
+  return false;
 }
 
 static hsc_status *sink(hsc_instr *reader, hsc_instr *value, bool in_body) {
@@ -58,25 +51,35 @@ static hsc_status *sink(hsc_instr *reader, hsc_instr *value, bool in_body) {
   return NULL;
 }
 
+// The readers of the state in the condition (0) or the body (1).
+static hsc_status *sink_in(hsc_instr *loop, int side, hsc_pass_context *cx) {
+  const hsc_instr *state = loop->called[side]->parameters[0];
+  int count = state->user_count;
+  hsc_instr **readers = HSC_NEW_ARRAY(cx->scratch, hsc_instr *, count + 1);
+  if (!readers)
+    return hsc_status_out_of_memory();
+  if (count)
+    memcpy(readers, state->users, (size_t)count * sizeof *readers);
+  for (int r = 0; r < count; r++) {
+    int64_t index = readers[r]->attr.index.value;
+    hsc_instr *value = loop->operands[0]->operands[index];
+    if (!is_sinkable(value) || !hsc__loop_keeps(loop, index) || !is_wanted(readers[r]))
+      continue;
+    if (!hsc__pass_spend(cx))
+      return NULL;
+    HSC_TRY(sink(readers[r], value, side));
+  }
+  return NULL;
+}
+
 hsc_status *hsc__pass_while_loop_constant_sinking(hsc_module *module, hsc_pass_context *cx) {
   HSC_FOR_EACH_COMPUTATION (module, computation) {
     for (hsc_instr *loop = computation->first; loop; loop = loop->next) {
       if (loop->op != HSC_OP_WHILE || loop->operands[0]->op != HSC_OP_TUPLE ||
           !hsc__loop_inside_is_own(loop))
         continue;
-      for (int64_t i = 0; i < loop->shape.element_count; i++) {
-        hsc_instr *value = loop->operands[0]->operands[i];
-        hsc_instr *reader;
-        if (!is_sinkable(value) || !hsc__loop_keeps(loop, i))
-          continue;
-        for (int in_body = 0; in_body < 2; in_body++) {
-          while ((reader = reader_of(loop->called[in_body], i))) {
-            if (!hsc__pass_spend(cx))
-              return NULL;
-            HSC_TRY(sink(reader, value, in_body));
-          }
-        }
-      }
+      for (int side = 0; side < 2; side++)
+        HSC_TRY(sink_in(loop, side, cx));
     }
   }
   return NULL;

@@ -78,32 +78,47 @@ static hsc_status *shrink(hsc_instr *loop, const bool *keep, int kept) {
   return NULL;
 }
 
+typedef struct worklist {
+  hsc_instr **waiting;  // [instructions of the body]: each is put in once
+  int count;
+} worklist;
+
+static void need(worklist *work, hsc_instr *instr) {
+  if (instr->index)
+    return;
+  instr->index = 1;
+  work->waiting[work->count++] = instr;
+}
+
 // Marks in `keep` the elements that what is marked already depends on, through the body. An effect
 // in the body needs what it reads.
-static void mark_needed(const hsc_computation *body, int count, bool *keep) {
+static hsc_status *mark_needed(const hsc_computation *body,
+                               int count,
+                               bool *keep,
+                               hsc_arena *arena) {
+  worklist work = {.waiting = HSC_NEW_ARRAY(arena, hsc_instr *, body->instr_count + 1)};
+  if (!work.waiting)
+    return hsc_status_out_of_memory();
   for (hsc_instr *instr = body->first; instr; instr = instr->next)
-    instr->index = 0;
-  for (bool changed = true; changed;) {
-    changed = false;
-    for (int i = 0; i < count; i++)
-      if (keep[i])
-        body->root->operands[i]->index = 1;
-    for (hsc_instr *instr = body->last; instr; instr = instr->prev) {
-      if (instr == body->root || (!instr->index && !hsc_instr_has_effect(instr) &&
-                                  !instr->control_count && !instr->control_successor_count))
-        continue;
-      for (int i = 0; i < instr->operand_count; i++)
-        if (instr->operands[i] != body->parameters[0])
-          instr->operands[i]->index = 1;
-      int64_t index =
-          instr->op == HSC_OP_GET_TUPLE_ELEMENT && instr->operands[0] == body->parameters[0]
-              ? instr->attr.index.value
-              : -1;
-      if (index < 0 || keep[index])
-        continue;
-      keep[index] = changed = true;
-    }
+    instr->index = instr == body->parameters[0];
+  for (hsc_instr *instr = body->first; instr; instr = instr->next)
+    if (instr != body->root &&
+        (instr->control_count || instr->control_successor_count || hsc_instr_has_effect(instr)))
+      need(&work, instr);
+  for (int i = 0; i < count; i++)
+    if (keep[i])
+      need(&work, body->root->operands[i]);
+  while (work.count) {
+    const hsc_instr *instr = work.waiting[--work.count];
+    for (int i = 0; i < instr->operand_count; i++)
+      need(&work, instr->operands[i]);
+    if (instr->op != HSC_OP_GET_TUPLE_ELEMENT || instr->operands[0] != body->parameters[0] ||
+        keep[instr->attr.index.value])
+      continue;
+    keep[instr->attr.index.value] = true;
+    need(&work, body->root->operands[instr->attr.index.value]);
   }
+  return NULL;
 }
 
 // Whether the body makes of element j what it makes of element i, when both begin the same: both
@@ -146,20 +161,46 @@ static bool is_known(const hsc_instr *loop, int64_t i) {
   return hsc__loop_keeps(loop, i) || is_one_constant(loop, i);
 }
 
+// The readers of a tuple by the element that they read, in their order.
+typedef struct readers {
+  hsc_instr **of;                // [count of users]
+  int32_t *first, *last, *next;  // first, last: [elements]; -1 ends
+} readers;
+
+static hsc_status *list_readers(const hsc_instr *tuple, hsc_arena *arena, readers *out) {
+  int elements = tuple->shape.element_count;
+  int users = tuple->user_count;
+  *out = (readers){.of = HSC_NEW_ARRAY(arena, hsc_instr *, users + 1),
+                   .first = HSC_NEW_ARRAY(arena, int32_t, elements + 1),
+                   .last = HSC_NEW_ARRAY(arena, int32_t, elements + 1),
+                   .next = HSC_NEW_ARRAY(arena, int32_t, users + 1)};
+  if (!out->of || !out->first || !out->last || !out->next)
+    return hsc_status_out_of_memory();
+  for (int i = 0; i < elements; i++)
+    out->first[i] = out->last[i] = -1;
+  for (int u = 0; u < users; u++) {
+    int64_t index = tuple->users[u]->attr.index.value;
+    out->of[u] = tuple->users[u];
+    out->next[u] = -1;
+    *(out->first[index] < 0 ? &out->first[index] : &out->next[out->last[index]]) = u;
+    out->last[index] = u;
+  }
+  return NULL;
+}
+
 // The readers of the element in the loop read a constant of their own.
-static hsc_status *read_constant(hsc_instr *state,
+static hsc_status *read_constant(const readers *all,
                                  int64_t index,
                                  const hsc_instr *constant,
                                  hsc_pass_context *cx) {
-  for (int u = 0; u < state->user_count; u++) {
-    hsc_instr *reader = state->users[u];
-    if (reader->attr.index.value != index ||
-        (reader->user_count == 0 && reader->parent->root != reader))
+  for (int32_t r = all->first[index]; r >= 0; r = all->next[r]) {
+    hsc_instr *reader = all->of[r];
+    if (reader->user_count == 0 && reader->parent->root != reader)
       continue;
     if (!hsc__pass_spend(cx))
       return NULL;
     hsc_builder b;
-    hsc_builder_at(&b, state->parent, reader);
+    hsc_builder_at(&b, reader->parent, reader);
     hsc_instr *own = hsc_build_clone(&b, constant, NULL);
     HSC_TRY(hsc_builder_finish(&b, NULL, NULL));
     HSC_TRY(hsc_instr_replace_uses(reader, own));
@@ -167,16 +208,78 @@ static hsc_status *read_constant(hsc_instr *state,
   return NULL;
 }
 
-static bool read_instead(hsc_instr *tuple, int64_t index, int64_t other) {
+// They become readers of `other`.
+static bool read_instead(readers *all, int64_t index, int64_t other) {
   bool any = false;
-  for (int i = 0; i < tuple->user_count; i++) {
-    hsc_instr *reader = tuple->users[i];
-    if (reader->attr.index.value != index || hsc_instr_is_dead(reader))
-      continue;
-    reader->attr.index.value = other;
-    any = true;
+  if (all->first[index] < 0)
+    return false;
+  for (int32_t r = all->first[index]; r >= 0; r = all->next[r]) {
+    any |= !hsc_instr_is_dead(all->of[r]);
+    all->of[r]->attr.index.value = other;
   }
+  *(all->first[other] < 0 ? &all->first[other] : &all->next[all->last[other]]) = all->first[index];
+  all->last[other] = all->last[index];
+  all->first[index] = all->last[index] = -1;
   return any;
+}
+
+// After the loop, what is known before it is read there.
+static hsc_status *read_before(const hsc_instr *loop,
+                               const readers *after,
+                               int64_t index,
+                               hsc_pass_context *cx) {
+  hsc_instr *reader = NULL;
+  for (int32_t r = is_known(loop, index) ? after->first[index] : -1; r >= 0; r = after->next[r])
+    if (after->of[r]->parent->root != after->of[r] && after->of[r]->user_count > 0)
+      reader = after->of[r];
+  if (!reader || !hsc__pass_spend(cx))
+    return NULL;
+  return hsc_instr_replace_uses(reader, loop->operands[0]->operands[index]);
+}
+
+// Elements by what they begin as and how they go on: those that are alike have one key.
+typedef struct alike {
+  int64_t *elements;  // [capacity]: the first of each kind, -1 = free
+  size_t capacity;
+} alike;
+
+static uint64_t key_of(const hsc_instr *loop, int64_t index) {
+  const hsc_instr *next = loop->called[1]->root->operands[index];
+  uint64_t key = hsc_hash64(&loop->operands[0]->operands[index]->id, sizeof next->id, 0);
+  for (int k = 1; next->op == HSC_OP_DYNAMIC_UPDATE_SLICE && k < next->operand_count; k++)
+    key = hsc_hash64(&next->operands[k]->id, sizeof next->id, key);
+  return key;
+}
+
+// The first element that is always equal to this one, which is remembered; -1 = none so far.
+static int64_t find_alike(alike *seen, const hsc_instr *loop, int64_t index) {
+  const hsc_instr *init = loop->operands[0];
+  size_t at = key_of(loop, index) & (seen->capacity - 1);
+  for (; seen->elements[at] >= 0; at = (at + 1) & (seen->capacity - 1)) {
+    int64_t other = seen->elements[at];
+    if (init->operands[other] == init->operands[index] && go_on_alike(loop, other, index))
+      return other;
+  }
+  seen->elements[at] = index;
+  return -1;
+}
+
+static hsc_status *alike_init(alike *seen, int64_t count, hsc_arena *arena) {
+  seen->capacity = 16;
+  while (seen->capacity < 2 * (size_t)count)
+    seen->capacity *= 2;
+  seen->elements = HSC_NEW_ARRAY(arena, int64_t, seen->capacity);
+  if (!seen->elements)
+    return hsc_status_out_of_memory();
+  for (size_t i = 0; i < seen->capacity; i++)
+    seen->elements[i] = -1;
+  return NULL;
+}
+
+// Whether element `index` has a twin that can be one: it passes itself on or is updated in place.
+static bool may_be_alike(const hsc_instr *loop, int64_t index) {
+  return hsc__loop_keeps(loop, index) ||
+         loop->called[1]->root->operands[index]->op == HSC_OP_DYNAMIC_UPDATE_SLICE;
 }
 
 // Readers of what is known otherwise: after the loop, of what the body passes on; anywhere, of the
@@ -185,38 +288,34 @@ static hsc_status *forward_known_state(hsc_instr *loop, hsc_pass_context *cx) {
   hsc_computation *condition = loop->called[0];
   hsc_computation *body = loop->called[1];
   hsc_instr *init = loop->operands[0];
+  readers after, asked, inside;
+  alike seen;
+  HSC_TRY(list_readers(loop, cx->scratch, &after));
+  HSC_TRY(list_readers(condition->parameters[0], cx->scratch, &asked));
+  HSC_TRY(list_readers(body->parameters[0], cx->scratch, &inside));
+  HSC_TRY(alike_init(&seen, loop->shape.element_count, cx->scratch));
   for (int64_t i = 0; i < loop->shape.element_count; i++) {
-    hsc_instr *reader = NULL;
     if (is_one_constant(loop, i)) {
-      HSC_TRY(read_constant(condition->parameters[0], i, init->operands[i], cx));
-      HSC_TRY(read_constant(body->parameters[0], i, init->operands[i], cx));
+      HSC_TRY(read_constant(&asked, i, init->operands[i], cx));
+      HSC_TRY(read_constant(&inside, i, init->operands[i], cx));
     }
-    for (int u = 0; u < loop->user_count && is_known(loop, i); u++)
-      if (loop->users[u]->attr.index.value == i && loop->users[u]->parent->root != loop->users[u] &&
-          loop->users[u]->user_count > 0)
-        reader = loop->users[u];
-    if (reader) {
-      if (!hsc__pass_spend(cx))
-        return NULL;
-      HSC_TRY(hsc_instr_replace_uses(reader, init->operands[i]));
+    HSC_TRY(read_before(loop, &after, i, cx));
+    if (cx->fuel == 0 || cx->pass_fuel == 0)
+      return NULL;
+    int64_t j = may_be_alike(loop, i) ? find_alike(&seen, loop, i) : -1;
+    if (j < 0)
+      continue;
+    bool any = read_instead(&after, i, j);
+    any |= read_instead(&asked, i, j);
+    if (hsc__loop_keeps(loop, i)) {  // in the body, but for passing it on
+      hsc_instr *own = body->root->operands[i];
+      hsc_instr *other = body->root->operands[j];
+      any |= own->user_count > 1;
+      HSC_TRY(hsc_instr_replace_uses(own, other));
+      hsc_instr_set_operand(body->root, (int)i, own);
     }
-    for (int64_t j = 0; j < i; j++) {
-      if (init->operands[i] != init->operands[j] || cx->fuel == 0 || cx->pass_fuel == 0 ||
-          !go_on_alike(loop, j, i))
-        continue;
-      bool any = read_instead(loop, i, j);
-      any |= read_instead(condition->parameters[0], i, j);
-      if (hsc__loop_keeps(loop, i)) {  // in the body, but for passing it on
-        hsc_instr *own = body->root->operands[i];
-        hsc_instr *other = body->root->operands[j];
-        any |= own->user_count > 1;
-        HSC_TRY(hsc_instr_replace_uses(own, other));
-        hsc_instr_set_operand(body->root, (int)i, own);
-      }
-      if (any && !hsc__pass_spend(cx))
-        return NULL;
-      break;
-    }
+    if (any && !hsc__pass_spend(cx))
+      return NULL;
   }
   return NULL;
 }
@@ -243,15 +342,15 @@ static hsc_status *read_by_elements(hsc_instr *loop, hsc_pass_context *cx) {
   hsc_instr *whole = hsc_build_tuple(&b, loop->shape.element_count, parts);
   whole->shape = loop->shape;
   HSC_TRY(hsc_builder_finish(&b, computation->root == loop ? whole : NULL, &computation));
-  for (int u = loop->user_count - 1; u >= 0; u--) {
-    hsc_instr *user = loop->users[u];
-    if (user->op == HSC_OP_GET_TUPLE_ELEMENT)
-      continue;
-    for (int k = 0; k < user->operand_count; k++)
-      if (user->operands[k] == loop)
-        hsc_instr_set_operand(user, k, whole);
-    u = loop->user_count;  // the list has changed
-  }
+  int count = loop->user_count;
+  hsc_instr **users = HSC_NEW_ARRAY(cx->scratch, hsc_instr *, count + 1);
+  if (!users)
+    return hsc_status_out_of_memory();
+  memcpy(users, loop->users, (size_t)count * sizeof *users);
+  for (int u = 0; u < count; u++)
+    for (int k = 0; k < users[u]->operand_count; k++)
+      if (users[u]->op != HSC_OP_GET_TUPLE_ELEMENT && users[u]->operands[k] == loop)
+        hsc_instr_set_operand(users[u], k, whole);
   return NULL;
 }
 
@@ -281,7 +380,7 @@ static hsc_status *remove_dead_state(hsc_instr *loop, hsc_pass_context *cx) {
       if (!hsc_instr_is_dead(tuple->users[i]) || tuple->users[i]->parent->root == tuple->users[i])
         keep[tuple->users[i]->attr.index.value] = true;
   }
-  mark_needed(body, count, keep);
+  HSC_TRY(mark_needed(body, count, keep, cx->scratch));
   int kept = 0;
   for (int i = 0; i < count; i++)
     kept += keep[i];

@@ -13,12 +13,10 @@ hsc_instr *hsc__uniform_value(hsc_instr *instr) {
 }
 
 bool hsc__is_all(const hsc_instr *instr, double value) {
-  if (instr->op == HSC_OP_CONSTANT)
-    return !instr->attr.literal.value->elided &&
-           hsc_literal_is_all(instr->attr.literal.value, value);
-  if (instr->op == HSC_OP_BROADCAST)
-    return hsc__is_all(instr->operands[0], value);
-  return false;
+  while (instr->op == HSC_OP_BROADCAST)
+    instr = instr->operands[0];
+  return instr->op == HSC_OP_CONSTANT && !instr->attr.literal.value->elided &&
+         hsc_literal_is_all(instr->attr.literal.value, value);
 }
 
 hsc_instr *hsc__widen(hsc_builder *b, hsc_instr *value, const hsc_instr *like) {

@@ -61,8 +61,11 @@ static hsc_status *add_instr(table *t, hsc_instr *instr, int32_t *parameter_leaf
     return NULL;
   }
   if (instr->op == HSC_OP_GET_TUPLE_ELEMENT) {
-    for (int64_t e = 0; e < instr->attr.index.value; e++)
-      at += hsc_shape_leaf_count(&instr->operands[0]->shape.elements[e]);
+    const hsc_shape *tuple = &instr->operands[0]->shape;
+    if (tuple->flat)
+      at += (int32_t)instr->attr.index.value;
+    for (int64_t e = 0; e < instr->attr.index.value && !tuple->flat; e++)
+      at += hsc_shape_leaf_count(&tuple->elements[e]);
     memcpy(own, t->leaves[instr->operands[0]->index] + at, sizeof *own * (size_t)count);
     return NULL;
   }

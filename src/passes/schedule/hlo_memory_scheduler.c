@@ -158,7 +158,7 @@ static int32_t list_values(const scheduler *s, int32_t number, int32_t *out_valu
   const hsc_instr *instr = m->instrs[number];
   int32_t count = 0;
   for (int o = 0; o < instr->operand_count; o++) {
-    int32_t from = instr->operands[o]->index;
+    int32_t from = hsc__memory_order_read(instr, o);
     if (s->read_by[from] == number + 1)
       continue;
     s->read_by[from] = number + 1;

@@ -21,6 +21,18 @@ static int64_t bytes_of(const hsc_instr *instr) {
   return bytes;
 }
 
+// What an element of a tuple is: the operand that the tuple was made of. A loop's result is its
+// carried state, so an element of it lies where that element of its first state lies. NULL: what
+// the element is taken from is no such tuple.
+static const hsc_instr *element_of(const hsc_instr *instr) {
+  if (instr->op != HSC_OP_GET_TUPLE_ELEMENT)
+    return NULL;
+  const hsc_instr *tuple = instr->operands[0];
+  while (tuple->op == HSC_OP_WHILE)
+    tuple = tuple->operands[0];
+  return tuple->op == HSC_OP_TUPLE ? tuple->operands[instr->attr.index.value] : NULL;
+}
+
 hsc_status *hsc__memory_order_make(hsc_computation *computation,
                                    hsc_arena *arena,
                                    hsc_memory_order *out_order) {
@@ -43,14 +55,13 @@ hsc_status *hsc__memory_order_make(hsc_computation *computation,
     m->bytes[i] = bytes_of(instr);
     m->first_root[i] = used;
     int32_t wanted = 1;
-    const hsc_instr *inner = instr->op == HSC_OP_GET_TUPLE_ELEMENT ? instr->operands[0] : NULL;
-    bool element = inner && inner->op == HSC_OP_TUPLE;
+    const hsc_instr *inner = element_of(instr);
+    bool element = inner != NULL;
     if (is_view(instr) && !element)
       for (int o = 0; o < instr->operand_count; o++)
         wanted +=
             m->first_root[instr->operands[o]->index + 1] - m->first_root[instr->operands[o]->index];
     if (element) {
-      inner = inner->operands[instr->attr.index.value];
       wanted += m->first_root[inner->index + 1] - m->first_root[inner->index];
     }
     if (used + wanted > capacity) {
@@ -92,7 +103,7 @@ int64_t hsc__memory_order_peak(const hsc_memory_order *m,
     const hsc_instr *instr = m->instrs[order[p]];
     last[order[p]] = last[order[p]] > p ? last[order[p]] : p;
     for (int o = 0; o < instr->operand_count; o++) {
-      int32_t number = instr->operands[o]->index;
+      int32_t number = hsc__memory_order_read(instr, o);
       for (int32_t r = m->first_root[number]; r < m->first_root[number + 1]; r++)
         if (last[m->roots[r]] < p)
           last[m->roots[r]] = p;

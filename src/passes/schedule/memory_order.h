@@ -20,6 +20,12 @@ typedef struct hsc_memory_order {
   int32_t *first_root, *roots;
 } hsc_memory_order;
 
+// Whose roots instruction `instr` reads where it has operand `operand`: an element of a tuple reads
+// no more of it than itself.
+static inline int32_t hsc__memory_order_read(const hsc_instr *instr, int operand) {
+  return instr->op == HSC_OP_GET_TUPLE_ELEMENT ? instr->index : instr->operands[operand]->index;
+}
+
 // Everything lives in the arena. Sets index fields.
 HSC_MUST_USE hsc_status *hsc__memory_order_make(hsc_computation *computation,
                                                 hsc_arena *arena,
