@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "base/core/hash.h"
+#include "formats/common/formats.h"
 #include "kernel_case.h"
 
 typedef struct function {
@@ -86,21 +87,52 @@ static double argument(hsc_random *random, const function *f, bool is_double, in
   return is_double ? x : (double)(float)x;
 }
 
-static void check_function(hsc_cpu_device *device,
-                           const char *isa,
-                           const function *f,
-                           bool is_double) {
-  hsc_arena *arena = NULL;
+// A text with T, N, K and OP for what it is made for.
+static const char *const in_a_loop =
+    "HloModule vmath\nc {\n  p = (s32[], T[N], T[N]) parameter(0)\n"
+    "  i = s32[] get-tuple-element(p), index=0\n  n = s32[] constant(N)\n"
+    "  ROOT l = pred[] compare(i, n), direction=LT\n}\nb {\n"
+    "  p = (s32[], T[N], T[N]) parameter(0)\n  i = s32[] get-tuple-element(p), index=0\n"
+    "  x = T[N] get-tuple-element(p), index=1\n  y = T[N] get-tuple-element(p), index=2\n"
+    "  v = T[K] dynamic-slice(x, i), dynamic_slice_sizes={K}\n  f = T[K] OP(v)\n"
+    "  u = T[N] dynamic-update-slice(y, f, i)\n  k = s32[] constant(K)\n"
+    "  j = s32[] add(i, k)\n  ROOT r = (s32[], T[N], T[N]) tuple(j, x, u)\n}\nENTRY e {\n"
+    "  x = T[N] parameter(0)\n  z = s32[] constant(0)\n  o = T[] constant(0)\n"
+    "  y = T[N] broadcast(o), dimensions={}\n  t = (s32[], T[N], T[N]) tuple(z, x, y)\n"
+    "  w = (s32[], T[N], T[N]) while(t), condition=c, body=b\n"
+    "  ROOT r = T[N] get-tuple-element(w), index=2\n}\n";
+static const char *const at_once =
+    "HloModule vmath\nENTRY e {\n  x = T[N] parameter(0)\n  ROOT r = T[N] OP(x)\n}\n";
+
+// The function of an array, or of `at_a_time` numbers in each trip of a loop: there some functions
+// are code in place, and the others are called for fewer numbers than a vector holds.
+static hsc_module *program_of(const function *f, bool is_double, int at_a_time) {
+  hsc_bytes text = {0};
   hsc_module *module = NULL;
-  hsc_builder b;
+  for (const char *at = at_a_time ? in_a_loop : at_once; *at; at++) {
+    if (*at == 'T' && at[1] == '[')
+      hsc_bytes_append_text(&text, is_double ? "f64" : "f32");
+    else if (*at == 'N' && (at[1] == ']' || at[1] == ')'))
+      hsc_bytes_printf(&text, "%d", ARGUMENTS);
+    else if (*at == 'K' && at[1] != 'e')
+      hsc_bytes_printf(&text, "%d", at_a_time);
+    else if (*at == 'O' && at[1] == 'P')
+      hsc_bytes_append_text(&text, hsc_op_text(f->op));
+    else if (*at != 'P')
+      hsc_bytes_append(&text, at, 1);
+  }
+  EXPECT_OK(hsc_hlo_text_parse(hsc_bytes_view(&text), "vmath.hlo", &module));
+  hsc_bytes_deinit(&text);
+  return module;
+}
+
+static void check_function(
+    hsc_cpu_device *device, const char *isa, const function *f, bool is_double, int at_a_time) {
+  hsc_arena *arena = NULL;
+  hsc_module *module = program_of(f, is_double, at_a_time);
   EXPECT_OK(hsc_arena_create(&arena));
-  EXPECT_OK(hsc_module_create("vmath", &module));
-  hsc_builder_init(&b, module, "main");
+  hsc_shape shape = module->entry->root->shape;
   int64_t size = ARGUMENTS;
-  hsc_shape shape =
-      hsc_shape_array(module->arena, is_double ? HSC_TYPE_F64 : HSC_TYPE_F32, 1, &size);
-  EXPECT_OK(hsc_builder_finish(
-      &b, hsc_build_unary(&b, f->op, hsc_build_parameter(&b, 0, shape, "x")), &module->entry));
   hsc_literal *in = NULL;
   hsc_literal *out = NULL;
   EXPECT_OK(hsc_literal_create(arena, &shape, &in));
@@ -120,7 +152,9 @@ static void check_function(hsc_cpu_device *device,
   hsc_cpu_executable *executable = NULL;
   EXPECT_OK(hsc_cpu_compile(device, module, NULL, &executable));
   for (int32_t t = 0; t < executable->thunk_count; t++)
-    assert_int_not_equal(executable->thunks[t].kind, HSC_CPU_THUNK_EVALUATOR);
+    if (executable->thunks[t].kind == HSC_CPU_THUNK_EVALUATOR ||
+        executable->thunks[t].kind == HSC_CPU_THUNK_WHILE)
+      fail_msg("%s, %d at a time, is not generated code", hsc_op_text(f->op), at_a_time);
   EXPECT_OK(hsc_cpu_execute(executable, (const void *[]){memory[0]}, (void *[]){memory[1]}));
   memcpy(out->data, memory[1], bytes);
   double worst = 0;
@@ -139,11 +173,11 @@ static void check_function(hsc_cpu_device *device,
   }
   double bound = is_double ? f->bound_f64 : f->bound_f32;
   if (getenv("HSC_VMATH_SHOW"))
-    printf("# %s %s %s: %.3f ULP at %.17g\n", isa, hsc_op_text(f->op), is_double ? "f64" : "f32",
-           worst, worst_at);
+    printf("# %s %s %s, %d at a time: %.3f ULP at %.17g\n", isa, hsc_op_text(f->op),
+           is_double ? "f64" : "f32", at_a_time, worst, worst_at);
   if (worst > bound)
-    fail_msg("%s of %s on %s: %.3f ULP at %.17g, more than %g", hsc_op_text(f->op),
-             is_double ? "f64" : "f32", isa, worst, worst_at, bound);
+    fail_msg("%s of %s on %s, %d at a time: %.3f ULP at %.17g, more than %g", hsc_op_text(f->op),
+             is_double ? "f64" : "f32", isa, at_a_time, worst, worst_at, bound);
   hsc_cpu_executable_release(executable);
   free(memory[0]);
   free(memory[1]);
@@ -157,7 +191,8 @@ static void check_level(const char *isa) {
   EXPECT_OK(hsc_cpu_device_create(&(hsc_cpu_device_options){.thread_count = 1}, &device));
   for (size_t i = 0; i < HSC_COUNT_OF(functions); i++)
     for (int wide = 0; wide < 2; wide++)
-      check_function(device, isa, &functions[i], wide);
+      for (int at_a_time = 0; at_a_time <= 3; at_a_time += at_a_time + 1)
+        check_function(device, isa, &functions[i], wide, at_a_time);
   hsc_cpu_device_destroy(device);
   unsetenv("HLOSCOPE_CPU_ISA");
 }

@@ -15,6 +15,15 @@ static void make_ivs(hsc_emitter *e, const hsc_emit_space *space) {
     }
 }
 
+// The part of iv `iv` in the trip of its merged loop that is written out.
+static int64_t fixed_part(const hsc_emitter *e, int iv) {
+  const hsc_emit_loop *loop = &e->loops[e->fixed_loop];
+  int64_t trip = e->fixed_trip;
+  for (int later = loop->first_iv + loop->iv_count - 1; later > iv; later--)
+    trip /= e->ivs[later].size;
+  return trip % e->ivs[iv].size;
+}
+
 hsc_affine hsc__emit_space_index(const hsc_emitter *e, const hsc_emit_space *space, int dim) {
   hsc_affine index = hsc_affine_constant(0);
   int iv = 0;
@@ -27,7 +36,11 @@ hsc_affine hsc__emit_space_index(const hsc_emitter *e, const hsc_emit_space *spa
       continue;
     for (int later = p + 1; later < space->part_count[dim]; later++)
       factor *= space->parts[dim][later];
-    index.terms[index.count++] = (hsc_affine_term){iv++, factor};
+    if (!e->analysing && e->fixed_loop >= 0 && e->symbols[iv].loop == e->fixed_loop)
+      index.constant += factor * fixed_part(e, iv);
+    else
+      index.terms[index.count++] = (hsc_affine_term){iv, factor};
+    iv++;
   }
   return index;
 }
@@ -89,6 +102,7 @@ hsc_status *hsc__emit_analyse(hsc_emitter *e, hsc_emit_space *space, hsc_emit_bo
     return HSC_ERR(UNIMPLEMENTED, "kernel: not built yet: more than %d dimensions",
                    HSC_EMIT_MAX_LOOPS);
   e->analysing = true;
+  e->fixed_loop = -1;
   for (bool again = true; again;) {
     make_ivs(e, space);
     e->split_symbol = -1;

@@ -436,13 +436,43 @@ static hsc_lv shuffle_stride(hsc_emitter *e, hsc_lv both, int first, int step) {
                                    hsc_ll.ConstVector(numbers, (unsigned)e->lanes), "");
 }
 
-hsc_emit_value hsc__emit_load(
-    hsc_emitter *e, hsc_lv buffer, hsc_type type, const hsc_affine *linear, hsc_lv mask) {
+// Whether lanes are rows of few elements, of which each is read one: the rows lie in the buffer
+// whole, since that holds a whole number of them.
+static bool reads_column(const hsc_emitter *e,
+                         const sum *s,
+                         const hsc_affine *linear,
+                         int64_t elements) {
+  int64_t stride = s->lane_stride;
+  if (stride < 2 || stride > HSC_EMIT_MAX_COLUMNS || s->lanes || e->lanes < 4 || elements <= 0 ||
+      elements % stride || linear->constant < 0)
+    return false;
+  for (int i = 0; i < s->count; i++)
+    if (s->parts[i].factor % stride)
+      return false;
+  return true;
+}
+
+hsc_emit_value hsc__emit_load(hsc_emitter *e,
+                              hsc_lv buffer,
+                              hsc_type type,
+                              int64_t elements,
+                              const hsc_affine *linear,
+                              hsc_lv mask) {
   bool complex = hsc_type_is_complex(type);
   LLVMTypeRef element = hsc__emit_memory_type(e, type);
   int64_t scale_by = complex ? 2 : 1;
   unsigned align = (unsigned)hsc_type_bytes(type) / (complex ? 2 : 1);
   sum s = gather_parts(e, linear);
+  if (!mask && !complex && e->lanes > 1 && reads_column(e, &s, linear, elements)) {
+    hsc_affine rows = *linear;
+    int64_t column = linear->constant % s.lane_stride;
+    rows.constant -= column;
+    s.constant -= column;
+    hsc_lv first = address_of(e, buffer, element, &s, 1);
+    hsc_lv raw =
+        hsc__emit_load_column(e, buffer, first, &rows, element, s.lane_stride, column, s.level);
+    return hsc__emit_from_memory(e, type, raw, NULL, s.level, true);
+  }
   hsc_lv address = address_of(e, buffer, element, &s, scale_by);
   bool vector = e->lanes > 1 && (s.lane_stride != 0 || s.lanes);
   int level;
@@ -525,10 +555,34 @@ void hsc__emit_store(
   hsc_ll.SetAlignment(hsc_ll.BuildStore(e->builder, both, address), align);
 }
 
+void hsc__emit_store_rows(hsc_emitter *e,
+                          hsc_lv buffer,
+                          hsc_type type,
+                          const hsc_affine *linear,
+                          const hsc_emit_value *values,
+                          int count) {
+  LLVMTypeRef element = hsc__emit_memory_type(e, type);
+  hsc_lv columns[HSC_EMIT_MAX_COLUMNS], none;
+  sum s = gather_parts(e, linear);
+  hsc_lv address = address_of(e, buffer, element, &s, 1);
+  for (int c = 0; c < count; c++) {
+    hsc_emit_value wide = hsc__emit_widen(e, values[c]);
+    hsc__emit_at(e, e->level);
+    hsc__emit_to_memory(e, type, wide, &columns[c], &none);
+  }
+  hsc__emit_at(e, e->level);
+  hsc__emit_store_columns(e, element, address, columns, count, (unsigned)hsc_type_bytes(type));
+}
+
 // ---- loops --------------------------------------------------------------------------------------
 
 void hsc__emit_forget(hsc_emitter *e, int level) {
   int kept = 0;
+  for (int i = 0; i < e->row_count; i++)
+    if (e->rows[i].level < level)
+      e->rows[kept++] = e->rows[i];
+  e->row_count = kept;
+  kept = 0;
   for (int i = 0; i < e->scaled_count; i++)
     if (e->scaled[i].level < level)
       e->scaled[kept++] = e->scaled[i];
@@ -561,6 +615,7 @@ void hsc__emit_forget(hsc_emitter *e, int level) {
 
 void hsc__emit_forget_lanes(hsc_emitter *e) {
   e->splat_count = 0;
+  e->row_count = 0;
   for (int b = 0; b < HSC_EMIT_MEMO_BUCKETS; b++) {
     int32_t *link = &e->memo_heads[b];
     while (*link >= 0) {
@@ -660,7 +715,7 @@ hsc_status *hsc__emit_begin_function(hsc_emitter *e, const char *name, int param
   e->level = 0;
   e->lanes = 1;
   e->vector_loop = -1;
-  e->memo_count = e->scaled_count = e->address_count = e->splat_count = 0;
+  e->memo_count = e->scaled_count = e->address_count = e->splat_count = e->row_count = 0;
   for (int b = 0; b < HSC_EMIT_MEMO_BUCKETS; b++)
     e->memo_heads[b] = -1;
   return NULL;

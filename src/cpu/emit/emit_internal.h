@@ -1,9 +1,11 @@
 // emit_internal.h - what the files of the emitter share (see emit.h).
 //
 //   emit_core.c   symbols, loops and levels, addresses, loads and stores
-//   emit_ops.c    element-wise operations on values; emit_complex.c: on complex ones
+//   emit_ops.c    element-wise operations on values; emit_complex.c: on complex ones;
+//                 emit_math.c: exp, sine and the like as code instead of a call
 //   emit_walk.c   the walk over fused instructions: from an index to a value
 //   emit_loop.c   analysis, and kernels that store one value per element
+//   emit_columns.c rows of few elements: a vector for each column
 //   emit_reduce.c kernels that fold dimensions
 //   emit_small*.c whole loops over small arrays
 //
@@ -88,7 +90,25 @@ typedef struct hsc_emit_address {  // cached buffer + part of a sum
   int32_t level;
 } hsc_emit_address;
 
-enum { HSC_EMIT_MEMO_BUCKETS = 256, HSC_EMIT_CACHE = 128 };
+// What sine and cosine of one argument share, made at `level` (emit_math.c).
+typedef struct hsc_emit_trig {
+  hsc_lv argument, quadrant, sine, cosine, big;
+  int level, lanes;
+} hsc_emit_trig;
+
+// Rows of `stride` elements side by side, as they lie in memory, from the first row's first element
+// on: `stride` vectors (emit_columns.c).
+enum { HSC_EMIT_MAX_COLUMNS = 8, HSC_EMIT_ROWS = 32 };
+typedef struct hsc_emit_rows {
+  hsc_lv buffer;
+  hsc_affine linear;
+  int64_t stride;
+  LLVMTypeRef element;
+  hsc_lv vectors[HSC_EMIT_MAX_COLUMNS];
+  int32_t level;
+} hsc_emit_rows;
+
+enum { HSC_EMIT_MEMO_BUCKETS = 256, HSC_EMIT_CACHE = 128, HSC_EMIT_TRIGS = 8 };
 
 struct hsc_emitter {
   const hsc_instr *instr;
@@ -109,6 +129,11 @@ struct hsc_emitter {
   hsc_emit_symbol symbols[HSC_EMIT_MAX_SYMBOLS];
   int64_t sizes[HSC_EMIT_MAX_SYMBOLS];
   int symbol_count;
+
+  // Loops of few trips that are written out (emit_columns.c): its counter is a number for now, and
+  // indices are made with that; -1 = none.
+  int fixed_loop;
+  int64_t fixed_trip;
 
   // analysis
   bool analysing;
@@ -141,6 +166,11 @@ struct hsc_emitter {
   int address_count;
   hsc_emit_address splats[HSC_EMIT_CACHE];  // scalar (base) spread over lanes (address)
   int splat_count;
+  hsc_emit_rows rows[HSC_EMIT_ROWS];
+  int row_count;
+  bool math_in_place;  // small loops: functions become code instead of calls (emit_math.c)
+  hsc_emit_trig trigs[HSC_EMIT_TRIGS];
+  int trig_next;
   LLVMTypeRef i1, i8, i16, i32, i64, f16, f32, f64, ptr, none;
 };
 
@@ -182,8 +212,13 @@ hsc_status *hsc__emit_linear(const hsc_shape *shape,
                              const hsc_affine *index,
                              hsc_affine *out_linear);
 
-hsc_emit_value hsc__emit_load(
-    hsc_emitter *e, hsc_lv buffer, hsc_type type, const hsc_affine *linear, hsc_lv mask);
+// elements: of the buffer, 0 = not known.
+hsc_emit_value hsc__emit_load(hsc_emitter *e,
+                              hsc_lv buffer,
+                              hsc_type type,
+                              int64_t elements,
+                              const hsc_affine *linear,
+                              hsc_lv mask);
 void hsc__emit_store(
     hsc_emitter *e, hsc_lv buffer, hsc_type type, const hsc_affine *linear, hsc_emit_value value);
 
@@ -244,6 +279,12 @@ hsc_lv hsc__emit_unary(hsc_emitter *e, const char *name, hsc_lv a);
 hsc_lv hsc__emit_vmath(
     hsc_emitter *e, const char *name, LLVMTypeRef lane, hsc_lv *arguments, int count, bool vector);
 
+// ---- emit_math.c --------------------------------------------------------------------------------
+
+// exp, log, tanh, logistic, sine or cosine of lanes of f32 as code at `level`, where code goes; it
+// may go on in another block. NULL: not this function or not here, so call it (hsc__emit_vmath).
+hsc_lv hsc__emit_math_in_place(hsc_emitter *e, hsc_op op, hsc_lv x, int level, bool vector);
+
 // ---- emit_complex.c -----------------------------------------------------------------------------
 
 // Whether an operation with complex operands or results can be emitted.
@@ -278,6 +319,37 @@ HSC_MUST_USE hsc_status *hsc__emit_dot(hsc_emitter *e,
                                        const hsc_affine *index,
                                        hsc_lv mask,
                                        hsc_emit_value *out_value);
+
+// ---- emit_columns.c -----------------------------------------------------------------------------
+
+// How many trips of the innermost loop a kernel of loops writes out, each of them with vectors
+// along the loop around it; 0 = none.
+int hsc__emit_choose_columns(const hsc_emitter *e);
+// Column `column` of rows of `stride` elements, one row a lane, of which the first begins at
+// `address`, which `linear` leads to.
+hsc_lv hsc__emit_load_column(hsc_emitter *e,
+                             hsc_lv buffer,
+                             hsc_lv address,
+                             const hsc_affine *linear,
+                             LLVMTypeRef element,
+                             int64_t stride,
+                             int64_t column,
+                             int32_t level);
+// Stores vectors, one a column, as rows of `count` elements from `address` on, as memory holds
+// them.
+void hsc__emit_store_columns(hsc_emitter *e,
+                             LLVMTypeRef element,
+                             hsc_lv address,
+                             hsc_lv *columns,
+                             int count,
+                             unsigned align);
+// Columns of an output, as hsc__emit_store stores one; linear leads to the first.
+void hsc__emit_store_rows(hsc_emitter *e,
+                          hsc_lv buffer,
+                          hsc_type type,
+                          const hsc_affine *linear,
+                          const hsc_emit_value *values,
+                          int count);
 
 // ---- emit_analysis.c ----------------------------------------------------------------------------
 
@@ -314,6 +386,7 @@ typedef struct hsc_emit_job {  // what analysis found, kept for emission
   hsc_emit_space space;
   hsc_kernel_plan plan;
   int lanes;
+  int columns;  // of kernels of loops: hsc__emit_choose_columns
 } hsc_emit_job;
 HSC_MUST_USE hsc_status *hsc__emit_plan_loop(hsc_emit_job *job, uint64_t *in_place);
 HSC_MUST_USE hsc_status *hsc__emit_loop(hsc_emit_job *job, const char *name);

@@ -62,16 +62,52 @@ hsc_status *hsc__emit_plan_loop(hsc_emit_job *job, uint64_t *in_place) {
   HSC_TRY(hsc__emit_analyse(e, &job->space, analyse_body));
   find_in_place(e, in_place);
   int64_t elements = hsc_shape_elements(shape);
-  job->lanes = e->loop_count ? hsc__emit_choose_lanes(e, e->loops[e->loop_count - 1].size) : 1;
+  job->columns = hsc__emit_choose_columns(e);
+  int vectors = job->columns ? e->loop_count - 2 : e->loop_count - 1;
+  job->lanes = e->loop_count ? hsc__emit_choose_lanes(e, e->loops[vectors].size) : 1;
   job->plan.kind = HSC_KERNEL_LOOP;
   job->plan.count = e->loop_count ? e->loops[0].size : 1;
-  job->plan.piece = e->loop_count == 1 ? 64 : 1;
+  job->plan.piece = vectors == 0 ? 64 : 1;
   job->plan.cost_ns = hsc__emit_cost_ns(e, elements, job->lanes);
+  return NULL;
+}
+
+// All columns are computed before one is stored: a result may lie where an operand lies.
+static hsc_status *store_columns(hsc_emit_job *job) {
+  hsc_emitter *e = &job->e;
+  int outputs = e->output_count;
+  hsc_affine index[HSC_MAX_RANK], linear;
+  hsc_emit_value *values = HSC_NEW_ARRAY(e->arena, hsc_emit_value, outputs * job->columns + 1);
+  HSC_TRY(hsc_arena_status(e->arena));
+  e->fixed_loop = e->loop_count - 1;
+  for (e->fixed_trip = 0; e->fixed_trip < job->columns; e->fixed_trip++)
+    HSC_TRY(root_values(e, &job->space, values + e->fixed_trip * outputs));
+  for (int o = 0; o < outputs; o++) {
+    hsc_type type = e->roots[o]->shape.type;
+    hsc_lv buffer = e->buffers[e->input_count + o];
+    hsc_emit_value columns[HSC_EMIT_MAX_COLUMNS];
+    for (int c = 0; c < job->columns; c++)
+      columns[c] = values[c * outputs + o];
+    // With one lane, each by itself.
+    int stores = e->lanes > 1 ? 1 : job->columns;
+    for (e->fixed_trip = 0; e->fixed_trip < stores; e->fixed_trip++) {
+      for (int d = 0; d < job->space.rank; d++)
+        index[d] = hsc__emit_space_index(e, &job->space, d);
+      HSC_TRY(hsc__emit_linear(&e->roots[o]->shape, index, &linear));
+      if (e->lanes > 1)
+        hsc__emit_store_rows(e, buffer, type, &linear, columns, job->columns);
+      else
+        hsc__emit_store(e, buffer, type, &linear, columns[e->fixed_trip]);
+    }
+  }
+  e->fixed_loop = -1;
   return NULL;
 }
 
 static hsc_status *store_roots(hsc_emit_job *job) {
   hsc_emitter *e = &job->e;
+  if (job->columns)
+    return store_columns(job);
   hsc_emit_value *values = HSC_NEW_ARRAY(e->arena, hsc_emit_value, e->output_count + 1);
   HSC_TRY(hsc_arena_status(e->arena));
   HSC_TRY(root_values(e, &job->space, values));
@@ -118,7 +154,7 @@ static hsc_status *emit_nest(hsc_emit_job *job, int level, int loop) {
     return store_roots(job);
   }
   bool outermost = loop == 0;
-  bool innermost = loop == e->loop_count - 1;
+  bool innermost = loop == e->loop_count - (job->columns ? 2 : 1);
   int64_t size = e->loops[loop].size;
   hsc_lv begin = outermost ? hsc_ll.GetParam(e->function, 1) : hsc__emit_int(e, e->i64, 0);
   hsc_lv end = outermost ? hsc_ll.GetParam(e->function, 2) : hsc__emit_int(e, e->i64, size);

@@ -165,13 +165,54 @@ static hsc_lv wrap(hsc_emitter *e, hsc_type type, hsc_lv v, bool vector) {
   return is_signed(type) ? hsc_ll.BuildAShr(B, v, by, "") : hsc_ll.BuildLShr(B, v, by, "");
 }
 
+// Whether a function of vectors is the C library's, lane by lane (lanes.def).
+static bool is_lane_by_lane(const char *name, bool wide) {
+#define LANES_F32_F64(text) strcmp(name, text) == 0 ||
+#define LANES_F64(text) (wide && strcmp(name, text) == 0) ||
+#define LANES(function, operands, types) LANES_##types(#function)
+  return
+#include "cpu/kernels/vmath/lanes.def"
+      false;
+#undef LANES
+}
+
+// The function of one number for each lane.
+static hsc_lv call_each(hsc_emitter *e,
+                        const char *name,
+                        LLVMTypeRef lane,
+                        const hsc_lv *arguments,
+                        int count,
+                        bool vector) {
+  char symbol[64];
+  snprintf(symbol, sizeof symbol, "hsc_vs_%s_%s", name, lane == e->f64 ? "f64" : "f32");
+  LLVMTypeRef types[2] = {lane, lane};
+  LLVMTypeRef function_type = hsc_ll.FunctionType(lane, types, (unsigned)count, 0);
+  hsc_lv function = hsc_ll.GetNamedFunction(e->module, symbol);
+  if (!function)
+    function = hsc_ll.AddFunction(e->module, symbol, function_type);
+  if (!vector)
+    return hsc_ll.BuildCall2(B, function_type, function, (hsc_lv *)arguments, (unsigned)count, "");
+  hsc_lv all = hsc_ll.GetPoison(hsc_ll.TypeOf(arguments[0]));
+  for (int i = 0; i < e->lanes; i++) {
+    hsc_lv number = hsc__emit_int(e, e->i32, i);
+    hsc_lv one[2];
+    for (int a = 0; a < count; a++)
+      one[a] = hsc_ll.BuildExtractElement(B, arguments[a], number, "");
+    hsc_lv made = hsc_ll.BuildCall2(B, function_type, function, one, (unsigned)count, "");
+    all = hsc_ll.BuildInsertElement(B, all, made, number, "");
+  }
+  return all;
+}
+
 // Calls a vector function for values of any number of lanes: in pieces of the machine's width; a
-// scalar is lane 0 of a vector.
+// scalar is lane 0 of a vector, the rest of which is ones: no function finds them hard.
 hsc_lv hsc__emit_vmath(
     hsc_emitter *e, const char *name, LLVMTypeRef lane, hsc_lv *arguments, int count, bool vector) {
   bool wide = lane == e->f64;
   int width = e->isa->vector_bytes / (wide ? 8 : 4);
   int lanes = vector ? e->lanes : 1;
+  if (lanes < width && is_lane_by_lane(name, wide))
+    return call_each(e, name, lane, arguments, count, vector);
   char symbol[64];
   snprintf(symbol, sizeof symbol, "hsc_vm_%s_%s", name, wide ? "f64" : "f32");
   LLVMTypeRef native = hsc_ll.VectorType(lane, (unsigned)width);
@@ -183,9 +224,12 @@ hsc_lv hsc__emit_vmath(
   hsc_lv zero = hsc__emit_int(e, e->i32, 0);
   if (!vector) {
     hsc_lv wide_arguments[3];
+    hsc_lv ones[HSC_EMIT_MAX_LANES];
+    for (int i = 0; i < width; i++)
+      ones[i] = hsc__emit_real(e, lane, 1);
     for (int i = 0; i < count; i++)
-      wide_arguments[i] =
-          hsc_ll.BuildInsertElement(B, hsc_ll.ConstNull(native), arguments[i], zero, "");
+      wide_arguments[i] = hsc_ll.BuildInsertElement(B, hsc_ll.ConstVector(ones, (unsigned)width),
+                                                    arguments[i], zero, "");
     return hsc_ll.BuildExtractElement(
         B, hsc_ll.BuildCall2(B, function_type, function, wide_arguments, (unsigned)count, ""), zero,
         "");
@@ -692,7 +736,8 @@ static hsc_lv reduce_precision(hsc_emitter *e, const hsc_instr *instr, hsc_lv a,
                             rounded, "");
 }
 
-static hsc_lv real_op(hsc_emitter *e, const hsc_instr *instr, hsc_lv a, hsc_lv b, bool vector) {
+static hsc_lv real_op(
+    hsc_emitter *e, const hsc_instr *instr, hsc_lv a, hsc_lv b, int level, bool vector) {
   hsc_type type = instr->shape.type;
   switch (instr->op) {
     case HSC_OP_ADD:
@@ -736,6 +781,10 @@ static hsc_lv real_op(hsc_emitter *e, const hsc_instr *instr, hsc_lv a, hsc_lv b
     }
     default: {
       hsc_lv arguments[2] = {a, b};
+      hsc_lv here =
+          type == HSC_TYPE_F64 ? NULL : hsc__emit_math_in_place(e, instr->op, a, level, vector);
+      if (here)
+        return here;
       return hsc__emit_vmath(e, math_name(instr->op), hsc__emit_type(e, type), arguments,
                              instr->operand_count, vector);
     }
@@ -912,7 +961,7 @@ hsc_emit_value hsc__emit_elementwise(hsc_emitter *e,
   else if (type == HSC_TYPE_PRED)
     result.v = pred_op(e, instr, x[0].v, b, vector);
   else if (is_real(type))
-    result.v = round_to(e, type, real_op(e, instr, x[0].v, b, vector), vector);
+    result.v = round_to(e, type, real_op(e, instr, x[0].v, b, result.level, vector), vector);
   else
     result.v = int_op(e, instr, x[0].v, b, vector);
   return result;

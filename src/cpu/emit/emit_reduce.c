@@ -388,7 +388,7 @@ static hsc_emit_value load_value(context *cx, const target *from, int output) {
   hsc_emitter *e = &cx->job->e;
   hsc_type type = from->partial ? held_type(cx, output) : output_type(cx, output);
   int buffer = e->input_count + (from->partial ? e->output_count : 0) + output;
-  return hsc__emit_load(e, e->buffers[buffer], type, &from->linear, NULL);
+  return hsc__emit_load(e, e->buffers[buffer], type, 0, &from->linear, NULL);
 }
 
 // ---- rows ---------------------------------------------------------------------------------------

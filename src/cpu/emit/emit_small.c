@@ -19,6 +19,7 @@
 
 enum {
   MAX_COST = 6000,         // vector instructions of one trip: time to compile
+  HEAVY_COST = 12,         // of a function, as a call or as code in place
   MAX_LEAVES = 128,        // arrays of a loop's state
   MAX_UNROLLED_TRIPS = 8,  // an inner loop with more stays a loop
   MAX_UNROLLED_COST = 1500,
@@ -53,7 +54,7 @@ static hsc_status *eval_elementwise(hsc_small *s,
     values[i] = operands[i].in;
   }
   if (s->dry) {
-    double each = hsc__emit_is_heavy(instr->op) ? 6 : 1;
+    double each = hsc__emit_is_heavy(instr->op) ? HEAVY_COST : 1;
     s->cost += each * hsc__small_vectors(s, instr->shape.type, elements);
     return NULL;
   }
@@ -224,7 +225,7 @@ static bool is_unrolled(const hsc_instr *loop, int64_t trips) {
 typedef struct loop_state {
   hsc_small_value now[MAX_LEAVES];
   bool kept[MAX_LEAVES], own_room[MAX_LEAVES];
-  hsc_lv phi[MAX_LEAVES];
+  hsc_lv phi[MAX_LEAVES], first[MAX_LEAVES];  // first: of the phi, before the loop
   int count;
 } loop_state;
 
@@ -297,10 +298,7 @@ static hsc_status *dry_while(hsc_small *s, const hsc_instr *loop, loop_state *st
   return NULL;
 }
 
-static void make_phis(hsc_small *s,
-                      const hsc_instr *loop,
-                      LLVMBasicBlockRef from,
-                      loop_state *state) {
+static void make_phis(hsc_small *s, const hsc_instr *loop, loop_state *state) {
   hsc_emitter *e = s->e;
   for (int l = 0; l < state->count; l++) {
     if (state->kept[l] || state->now[l].slot >= 0)
@@ -311,7 +309,7 @@ static void make_phis(hsc_small *s,
         elements > 1 ? hsc__small_spread(s, state->now[l].in, elements) : state->now[l].in;
     hsc__emit_at(e, e->level);
     state->phi[l] = hsc_ll.BuildPhi(B, hsc_ll.TypeOf(init.v), "");
-    hsc_ll.AddIncoming(state->phi[l], &init.v, &from, 1);
+    state->first[l] = init.v;
     state->now[l].in =
         (hsc_emit_value){.v = state->phi[l], .level = e->level, .vector = elements > 1};
   }
@@ -321,13 +319,12 @@ static hsc_status *emit_while(hsc_small *s, const hsc_instr *loop, loop_state *s
   hsc_emitter *e = s->e;
   int outside = e->level;
   int inside = outside + 1;
-  LLVMBasicBlockRef from = e->tails[outside];
   LLVMBasicBlockRef head = hsc_ll.AppendBasicBlockInContext(e->context, e->function, "");
   LLVMBasicBlockRef body = hsc_ll.AppendBasicBlockInContext(e->context, e->function, "");
   LLVMBasicBlockRef exit = hsc_ll.AppendBasicBlockInContext(e->context, e->function, "");
   e->tails[inside] = head;
   e->level = inside;
-  make_phis(s, loop, from, state);
+  make_phis(s, loop, state);
   hsc_small_value *root;
   HSC_TRY(run_body(s, loop, 0, state->now, &root));
   hsc__emit_at(e, inside);
@@ -344,6 +341,10 @@ static hsc_status *emit_while(hsc_small *s, const hsc_instr *loop, loop_state *s
   hsc__emit_at(e, inside);
   hsc_ll.BuildBr(B, head);
   e->level = outside;
+  // What does not change in the loop may have gone on in another block before it.
+  for (int l = 0; l < state->count; l++)
+    if (state->phi[l])
+      hsc_ll.AddIncoming(state->phi[l], &state->first[l], &e->tails[outside], 1);
   hsc__emit_at(e, outside);
   hsc_ll.BuildBr(B, head);
   e->tails[outside] = exit;
@@ -594,6 +595,7 @@ hsc_status *hsc__emit_small(hsc_emit_job *job, const char *name) {
   hsc_small *s = HSC_NEW(e->arena, hsc_small);
   HSC_TRY(hsc_arena_status(e->arena));
   *s = (hsc_small){.e = e};
+  e->math_in_place = true;
   HSC_TRY(hsc__emit_begin_function(e, name, 3));
   s->rooms = e->tails[0];
   e->tails[0] = hsc_ll.AppendBasicBlockInContext(e->context, e->function, "");

@@ -865,7 +865,8 @@ hsc_status *hsc__emit_visit(hsc_emitter *e,
     hsc__emit_note(e, buffer, &linear, e->conditional, (int)hsc_type_bytes(instr->shape.type));
     hsc__emit_note_width(e, instr->shape.type);
     if (!e->analysing)
-      *out_value = hsc__emit_load(e, e->buffers[buffer], instr->shape.type, &linear, mask);
+      *out_value = hsc__emit_load(e, e->buffers[buffer], instr->shape.type,
+                                  hsc_shape_elements(&instr->shape), &linear, mask);
   } else {
     HSC_TRY(visit_op(e, instr, index, mask, out_value));
   }

@@ -1,9 +1,9 @@
 // vmath.c - see vmath.h. Compiled once per instruction set (HSC_ISA, HSC_ISA_BYTES as in
 // gemm_kernels.c).
 //
-// Each f32 function reduces its argument to a small interval and evaluates a polynomial there. The
-// coefficients are minimax fits of our own (weighted least squares iterated to equal ripple, in 50
-// digits), with errors below 2e-9 relative before rounding.
+// Each f32 function reduces its argument to a small interval and evaluates a polynomial there
+// (polynomials.h). emit_math.c writes some of them into generated code: the same steps in the same
+// order, so that results are the same.
 #include "cpu/kernels/vmath/vmath.h"
 
 #include <math.h>
@@ -11,6 +11,7 @@
 #include <immintrin.h>
 #endif
 
+#include "cpu/kernels/vmath/polynomials.h"
 #include "hlo/ir/hlo.h"
 
 #define CONCAT3_(a, b, c) a##b##c
@@ -55,6 +56,10 @@ static inline bool any_of(vi mask) {
   return any != 0;
 #endif
 }
+// Sums in powers (polynomials.h).
+#define FIRST(p, x, c) vf p = all(c);
+#define NEXT(p, x, c) p = p * x + c;
+
 // Nearest whole number, for |x| < 2^22.
 static inline vf nearest(vf x) {
   vf shift = all(12582912.0f);
@@ -66,15 +71,10 @@ static inline vf power_of_two(vi n) {
 
 // x = n ln 2 + r with |r| <= ln 2 / 2; returns exp(r) - 1.
 static inline vf reduced_expm1(vf x, vf *out_n) {
-  vf n = nearest(x * 1.44269504088896341f);
-  vf r = x - n * 0.693145751953125f;
-  r = r - n * 1.428606765330187e-06f;
-  vf q = all(0.0001990758319152519f);
-  q = q * r + 0.0013933652080595493f;
-  q = q * r + 0.00833328627049923f;
-  q = q * r + 0.04166646674275398f;
-  q = q * r + 0.1666666716337204f;
-  q = q * r + 0.5f;
+  vf n = nearest(x * HSC_LOG2_E);
+  vf r = x - n * HSC_LN2_HIGH;
+  r = r - n * HSC_LN2_LOW;
+  HSC_POLY_EXP(FIRST, NEXT, q, r)
   *out_n = n;
   return r + r * r * q;
 }
@@ -118,18 +118,10 @@ static inline vf log_positive(vf x) {
   vf n = __builtin_convertvector(exponent - (tiny & 23), vf);
   vf f = m - 1.0f;
   vf s = f * f;
-  vf r = all(0.06915368139743805f);
-  r = r * f - 0.11789807677268982f;
-  r = r * f + 0.11872976273298264f;
-  r = r * f - 0.1238434836268425f;
-  r = r * f + 0.14218658208847046f;
-  r = r * f - 0.16669251024723053f;
-  r = r * f + 0.20002226531505585f;
-  r = r * f - 0.24999986588954926f;
-  r = r * f + 0.3333331048488617f;
-  vf small = s * f * r + n * 1.428606765330187e-06f;
+  HSC_POLY_LOG(FIRST, NEXT, r, f)
+  vf small = s * f * r + n * HSC_LN2_LOW;
   small = small - 0.5f * s;
-  return n * 0.693145751953125f + (f + small);
+  return n * HSC_LN2_HIGH + (f + small);
 }
 
 static inline vf log_f32(vf x) {
@@ -202,28 +194,22 @@ static inline vf erf_f32(vf x) {
 static inline vf quadrant(vf x, vi *out_quadrant) {
   vd2 wide = __builtin_convertvector(x, vd2);
   vd2 shift = 6755399441055744.0 - (vd2){0};
-  vd2 n = (wide * 0.63661977236758134308 + shift) - shift;
-  vd2 rest = wide - n * 1.5707963267341256;
-  rest = rest - n * 6.077100506506192e-11;
+  vd2 n = (wide * HSC_TWO_OVER_PI + shift) - shift;
+  vd2 rest = wide - n * HSC_HALF_PI_HIGH;
+  rest = rest - n * HSC_HALF_PI_LOW;
   *out_quadrant = __builtin_convertvector(n, vi);
   return __builtin_convertvector(rest, vf);
 }
 
 static inline vf sine_part(vf r) {
   vf s = r * r;
-  vf p = all(2.724938894971274e-06f);
-  p = p * s - 0.00019840082677546889f;
-  p = p * s + 0.008333331905305386f;
-  p = p * s - 0.1666666716337204f;
+  HSC_POLY_SIN(FIRST, NEXT, p, s)
   return r + r * s * p;
 }
 
 static inline vf cosine_part(vf r) {
   vf s = r * r;
-  vf p = all(-2.7300504257254943e-07f);
-  p = p * s + 2.480059629306197e-05f;
-  p = p * s - 0.00138888880610466f;
-  p = p * s + 0.0416666679084301f;
+  HSC_POLY_COS(FIRST, NEXT, p, s)
   return s * s * p + (1.0f - 0.5f * s);
 }
 
@@ -414,65 +400,41 @@ static inline vf pow_f32(vf x, vf y) {
 }
 
 // Functions that are rarely in a hot loop: the C library's in f64, lane by lane.
-#define LANES_1(name, call) \
+#define LANES_F32_1(name) \
+  static float one_##name##_f32(float x) { \
+    return (float)name((double)x); \
+  } \
   static inline vf name##_f32(vf x) { \
-    for (int i = 0; i < F32_LANES; i++) { \
-      double v = x[i]; \
-      x[i] = (float)(call); \
-    } \
+    for (int i = 0; i < F32_LANES; i++) \
+      x[i] = (float)name((double)x[i]); \
     return x; \
   }
-#define LANES_2(name, call) \
+#define LANES_F32_2(name) \
+  static float one_##name##_f32(float x, float y) { \
+    return (float)name((double)x, (double)y); \
+  } \
   static inline vf name##_f32(vf x, vf y) { \
-    for (int i = 0; i < F32_LANES; i++) { \
-      double v = x[i], w = y[i]; \
-      x[i] = (float)(call); \
-    } \
+    for (int i = 0; i < F32_LANES; i++) \
+      x[i] = (float)name((double)x[i], (double)y[i]); \
     return x; \
   }
-LANES_1(cbrt, cbrt(v))
-LANES_1(sinh, sinh(v))
-LANES_1(cosh, cosh(v))
-LANES_1(asin, asin(v))
-LANES_1(acos, acos(v))
-LANES_1(asinh, asinh(v))
-LANES_1(acosh, acosh(v))
-LANES_1(atanh, atanh(v))
-LANES_2(atan2, atan2(v, w))
-LANES_2(fmod, fmod(v, w))
-
-#define WIDE_1(name, call) \
+#define LANES_F64_1(name) \
   static inline vd name##_f64(vd x) { \
-    for (int i = 0; i < F64_LANES; i++) { \
-      double v = x[i]; \
-      x[i] = (call); \
-    } \
+    for (int i = 0; i < F64_LANES; i++) \
+      x[i] = name(x[i]); \
     return x; \
   }
-#define WIDE_2(name, call) \
+#define LANES_F64_2(name) \
   static inline vd name##_f64(vd x, vd y) { \
-    for (int i = 0; i < F64_LANES; i++) { \
-      double v = x[i], w = y[i]; \
-      x[i] = (call); \
-    } \
+    for (int i = 0; i < F64_LANES; i++) \
+      x[i] = name(x[i], y[i]); \
     return x; \
   }
-WIDE_1(log1p, log1p(v))
-WIDE_1(sin, sin(v))
-WIDE_1(cos, cos(v))
-WIDE_1(tan, tan(v))
-WIDE_1(erf, erf(v))
-WIDE_1(cbrt, cbrt(v))
-WIDE_1(sinh, sinh(v))
-WIDE_1(cosh, cosh(v))
-WIDE_1(asin, asin(v))
-WIDE_1(acos, acos(v))
-WIDE_1(asinh, asinh(v))
-WIDE_1(acosh, acosh(v))
-WIDE_1(atanh, atanh(v))
-WIDE_2(atan2, atan2(v, w))
-WIDE_2(pow, pow(v, w))
-WIDE_2(fmod, fmod(v, w))
+#define LANES_F64(name, operands) LANES_F64_##operands(name)
+#define LANES_F32_F64(name, operands) LANES_F32_##operands(name) LANES_F64_##operands(name)
+#define LANES(name, operands, types) LANES_##types(name, operands)
+#include "cpu/kernels/vmath/lanes.def"
+#undef LANES
 
 // Bits of a narrow float in the lanes' integer form, to f32 and back.
 #define NARROW(name, id) \
@@ -539,10 +501,15 @@ static _Float16 truncate_double(double x) {
 
 #define ROW_F32(name) {"hsc_vm_" #name "_f32", (void *)call_##name##_f32},
 #define ROW_F32_F64(name) ROW_F32(name){"hsc_vm_" #name "_f64", (void *)call_##name##_f64},
+#define ONE_F64(name) {"hsc_vs_" #name "_f64", (void *)name},
+#define ONE_F32_F64(name) {"hsc_vs_" #name "_f32", (void *)one_##name##_f32}, ONE_F64(name)
 static const hsc_cpu_symbol symbols[] = {
 #define VMATH(name, operands, types, op) ROW_##types(name)
 #include "cpu/kernels/vmath/vmath.def"
 #undef VMATH
+#define LANES(name, operands, types) ONE_##types(name)
+#include "cpu/kernels/vmath/lanes.def"
+#undef LANES
     LIBM(ceil) LIBM(floor) LIBM(trunc) LIBM(rint) LIBM(nearbyint) LIBM(round) LIBM(fma) LIBM(fmod)
         HALF_ROWS};
 
