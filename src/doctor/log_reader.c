@@ -222,6 +222,54 @@ static hsc_status *commit_line(hsc_log_reader *reader,
   return NULL;
 }
 
+static size_t digits(const char *at, const char *end) {
+  size_t n = 0;
+  while (at + n < end && at[n] >= '0' && at[n] <= '9')
+    n++;
+  return n;
+}
+
+static bool begins(const char *at, const char *end, const char *text) {
+  size_t size = strlen(text);
+  return (size_t)(end - at) >= size && !memcmp(at, text, size);
+}
+
+// What launchers write before each line of a process: "[rank3]: " (torchrun), "[1,3]<stderr>:"
+// (mpirun --tag-output), "(train pid=17, ip=10.0.0.2) " (Ray), "3: " (srun --label). NULL = nothing.
+static const char *after_tag(const char *at, const char *end) {
+  enum { LONGEST = 80 };
+  const char *close;
+  if (at < end && *at == '(') {
+    close = memchr(at, ')', (size_t)(end - at < LONGEST ? end - at : LONGEST));
+    bool has_pid = close && memmem(at, (size_t)(close - at), "pid=", 4);
+    return has_pid ? close + 1 : NULL;
+  }
+  bool bracket = at < end && *at == '[';
+  at += bracket;
+  at += bracket && begins(at, end, "rank") ? strlen("rank") : 0;
+  size_t n = digits(at, end);
+  if (!n)
+    return NULL;
+  at += n;
+  if (bracket && at < end && *at == ',')
+    at += 1 + digits(at + 1, end);
+  if (bracket && !(at < end && *at++ == ']'))
+    return NULL;
+  if (begins(at, end, "<stderr>") || begins(at, end, "<stdout>"))
+    at += strlen("<stderr>");
+  return at < end && *at == ':' ? at + 1 : NULL;
+}
+
+// The line without its launcher's tag, so that what stands at the beginning of a message is found
+// there; the whole line where `place` is inside of the tag.
+static hsc_view untagged(hsc_view line, const char *place) {
+  const char *end = line.data + line.size;
+  const char *at = after_tag(line.data, end);
+  while (at && at < end && *at == ' ')
+    at++;
+  return at && at <= place ? (hsc_view){at, (size_t)(end - at)} : line;
+}
+
 static void try_line(hsc_log_reader *reader, int anchor, hsc_view line, const char *place) {
   size_t entry = hsc_matcher_entry_of(reader->matcher, anchor);
   for (size_t i = 0; i < reader->pending_count; i++)
@@ -229,7 +277,7 @@ static void try_line(hsc_log_reader *reader, int anchor, hsc_view line, const ch
       return;
   hsc_capture_groups groups;
   if (reader->pending_count == PENDING_MAX ||
-      !hsc_matcher_try(reader->matcher, anchor, line, place, &groups))
+      !hsc_matcher_try(reader->matcher, anchor, untagged(line, place), place, &groups))
     return;
   reader->pending[reader->pending_count++] = (pending){entry, (size_t)(place - line.data), groups};
 }

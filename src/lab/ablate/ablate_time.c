@@ -198,9 +198,13 @@ static hsc_status *effect_of(
   }
   hsc_paired paired = {x, y, sizes, (size_t)t->process_count};
   hsc_status *status = NULL;
+  bool went_on = t->process_count > t->process_least;
   if (*out_there)
     status = hsc_stats_paired_effect(
-        &paired, &(hsc_interval_options){.seed = t->run->options->seed + (uint64_t)variant}, out);
+        &paired,
+        &(hsc_interval_options){.seed = t->run->options->seed + (uint64_t)variant,
+                                .confidence = went_on ? HSC_CONFIDENCE_AFTER_LOOKS : 0.95},
+        out);
   hsc_free(x);
   return status;
 }
