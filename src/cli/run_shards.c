@@ -67,6 +67,7 @@ bool hsc_run_shards_headline(hsc_cli *cli, json_t *device) {
     say_whole(cli, device);
   json_t *per = json_object_get(device, "per_partition");
   json_t *fits = json_object_get(device, "fits");
+  size_t collectives = json_array_size(json_object_get(device, "collectives"));
   long long partitions = json_integer_value(json_object_get(device, "partitions"));
   long long replicas = json_integer_value(json_object_get(device, "replicas"));
   const char *mesh = mesh_text(cli, device);
@@ -81,10 +82,10 @@ bool hsc_run_shards_headline(hsc_cli *cli, json_t *device) {
     hsc_bytes_printf(&line, " (mesh %s)", mesh);
   if (per)
     hsc_bytes_printf(
-        &line, "; a chip computes %sflop, holds %s at its peak, takes part in %zu collectives",
+        &line, "; a chip computes %sflop, holds %s at its peak, takes part in %zu collective%s",
         quantity(cli, number_of(per, "flops"), "flops"),
-        quantity(cli, number_of(per, "peak_bytes"), "bytes"),
-        json_array_size(json_object_get(device, "collectives")));
+        quantity(cli, number_of(per, "peak_bytes"), "bytes"), collectives,
+        collectives == 1 ? "" : "s");
   if (json_is_true(fits))
     hsc_bytes_printf(&line, ". Fits in its %s", capacity);
   else if (json_is_false(fits))

@@ -255,6 +255,18 @@ static void note_counts_differ(hsc_table *table, json_t *devices) {
                    counted, estimated);
 }
 
+// A peak below the temporaries that are part of it: compilers count the two in ways of their own.
+static void note_peak(hsc_table *table, json_t *devices) {
+  json_t *device;
+  size_t i;
+  json_array_foreach (devices, i, device)
+    if (at(device, "temp_bytes", NULL) > at(device, "peak_bytes", NULL))
+      hsc_table_note(table,
+                     "%s: temporaries are what its compiler sets aside, peak memory what it says "
+                     "lives at once in the device's memory: it does not count all of them there",
+                     name_of(device));
+}
+
 // Whether a device's phase took a hundredth of its time to the first result, or more.
 static bool is_large(json_t *devices, const char *name) {
   json_t *device;
@@ -355,6 +367,7 @@ static hsc_status *print_devices(hsc_cli *cli, json_t *result, bool all) {
   if (all)
     note_counts(table, devices);
   note_counts_differ(table, devices);
+  note_peak(table, devices);
   note_sampling(table, devices, all);
   note_interval(table, devices);
   add_digests(table, devices, all);

@@ -14,6 +14,7 @@
 //   strict=N                          refuses every struct_size but its own, as some vendors do; N
 //   = 2: its own have one more member
 //   old_memory=1                      GetCompiledMemoryStats knows no field after host_temp
+//   peak=BYTES                        peak memory of a program, 6 otherwise
 //   loop=1  extensions=N              the chain of extensions loops; has N elements
 //   leak=BYTES  eat=1                 each compile leaks that much; takes memory until it is killed
 //   event=CODE  async=MS              completion events fail; become ready that much later on
@@ -706,7 +707,9 @@ IMPL(PJRT_Executable_GetCompiledMemoryStats) {
   args->host_alias_size_in_bytes = args->host_temp_size_in_bytes = 0;
   if (setting_number("old_memory", &old))
     return NULL;
-  args->peak_memory_in_bytes = 6;
+  int64_t peak = 6;
+  setting_number("peak", &peak);
+  args->peak_memory_in_bytes = peak;
   args->total_size_in_bytes = 7;
   return NULL;
 }

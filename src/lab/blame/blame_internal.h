@@ -18,8 +18,8 @@ typedef struct hsc__distance {
   bool known;        // false: they cannot be compared
   bool wrong;        // beyond the bound
   bool beyond_type;  // beyond what the type's precision alone allows
-  double seen;       // the largest difference; of a wrong output where there is one
-  double bound;      // that this output may differ by
+  double seen;       // the largest difference; with a derived bound that of the worst element
+  double bound;      // that this output, or this element, may differ by
   double share;      // times its bound; infinite beside an exact value, or for NaN
   bool derived;      // the bound is derived from the program; false: it was measured
   int output;        // which one that is

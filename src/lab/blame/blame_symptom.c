@@ -127,7 +127,8 @@ static bool judge_by_bound(json_t *row, hsc__distance *out) {
   bool beyond = says == HSC_BOUND_BEYOND;
   out->derived = true;
   out->wrong = beyond;
-  out->seen = number_of(row, beyond ? "share_abs" : "max_abs");
+  // both of the element that is nearest to its bound, or furthest beyond: every element has its own
+  out->seen = number_of(row, "share_abs");
   out->bound = number_of(row, "share_bound");
   // within bounds that are infinite there is no share
   out->share = json_is_null(json_object_get(row, "share")) ? INFINITY : number_of(row, "share");
