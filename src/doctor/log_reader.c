@@ -235,7 +235,8 @@ static bool begins(const char *at, const char *end, const char *text) {
 }
 
 // What launchers write before each line of a process: "[rank3]: " (torchrun), "[1,3]<stderr>:"
-// (mpirun --tag-output), "(train pid=17, ip=10.0.0.2) " (Ray), "3: " (srun --label). NULL = nothing.
+// (mpirun --tag-output), "(train pid=17, ip=10.0.0.2) " (Ray), "3: " (srun --label). NULL =
+// nothing.
 static const char *after_tag(const char *at, const char *end) {
   enum { LONGEST = 80 };
   const char *close;
