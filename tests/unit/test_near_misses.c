@@ -264,6 +264,76 @@ static void rules_beside_other_users_are_as_written_down(void **state) {
   hsc_bytes_deinit(&expected);
 }
 
+// ---- fingerprints -------------------------------------------------------------------------------
+
+typedef struct meaning {
+  const char *of;
+  hsc_hash128 fingerprint;
+  hsc_bytes text;
+  int64_t others, alike;
+} meaning;
+
+// Without metadata, and without the first line's word on whether the program is scheduled: what it
+// computes depends on neither.
+static void print_meaning(hsc_module *module, hsc_bytes *out) {
+  module->is_scheduled = false;
+  hsc_module_print(module, &(hsc_print_options){.no_metadata = true}, out);
+}
+
+static void fingerprint_differs(void *context, const char *text, const char *change) {
+  meaning *m = context;
+  hsc_module *module = NULL;
+  hsc_bytes printed = {0};
+  near_miss_parse(text, &module);
+  if (!module)
+    return;
+  print_meaning(module, &printed);
+  hsc_hash128 fingerprint = hsc_module_fingerprint(module);
+  bool is_equal = fingerprint.low == m->fingerprint.low && fingerprint.high == m->fingerprint.high;
+  if (strcmp(hsc_bytes_text(&printed), hsc_bytes_text(&m->text)) != 0) {
+    m->others++;
+    m->alike += is_equal;
+    if (is_equal)
+      print_error("%s; %s: the same fingerprint\n", m->of, change);
+  }
+  hsc_bytes_deinit(&printed);
+  hsc_module_destroy(module);
+}
+
+static int64_t count_alike(const char *of, const char *text) {
+  hsc_module *module = NULL;
+  meaning m = {.of = of};
+  near_miss_parse(text, &module);
+  assert_non_null(module);
+  print_meaning(module, &m.text);
+  m.fingerprint = hsc_module_fingerprint(module);
+  near_misses(text, 0, fingerprint_differs, &m);
+  assert_true(m.others > 0);
+  hsc_bytes_deinit(&m.text);
+  hsc_module_destroy(module);
+  return m.alike;
+}
+
+// A program that differs in one number, operation, operand, type or size is another one to caches
+// and stores: what is printed of an instruction, but for metadata, is part of its fingerprint.
+static void near_misses_have_other_fingerprints(void **state) {
+  static const char *const files[] = {"tests/fuzz/corpus/hlo_text/attributes.hlo",
+                                      "tests/conformance/hlo/printed/attributes.hlo",
+                                      "tests/conformance/hlo/printed/every_op.hlo"};
+  int64_t alike = 0;
+  for (int pass = 0; pass < HSC_PASS_COUNT; pass++)
+    alike += count_alike(hsc_pass_text((hsc_pass_id)pass), hsc_pass_example((hsc_pass_id)pass));
+  for (size_t i = 0; i < HSC_COUNT_OF(files); i++) {
+    char path[1024];
+    hsc_bytes text = {0};
+    snprintf(path, sizeof path, "%s/%s", source_root, files[i]);
+    EXPECT_OK(hsc_file_read(path, &text));
+    alike += count_alike(files[i], hsc_bytes_text(&text));
+    hsc_bytes_deinit(&text);
+  }
+  assert_int_equal(alike, 0);
+}
+
 int main(int argc, char **argv) {
   source_root = argc > 1 ? argv[1] : ".";
   update = argc > 2 && !strcmp(argv[2], "--update");
@@ -272,6 +342,7 @@ int main(int argc, char **argv) {
       cmocka_unit_test(rules_keep_the_numbers_of_their_near_misses),
       cmocka_unit_test(passes_keep_the_numbers_of_their_near_misses),
       cmocka_unit_test(rules_beside_other_users_are_as_written_down),
+      cmocka_unit_test(near_misses_have_other_fingerprints),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
