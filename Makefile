@@ -5,7 +5,8 @@
 #   make help     everything else
 
 BUILD ?= build
-MESON_SETUP ?= meson setup
+# lines and functions for debuggers, no variables: a seventh of the time that compiling takes
+MESON_SETUP ?= env CFLAGS="-g1 $(CFLAGS)" meson setup
 CLANG ?= clang-19
 FORMAT ?= clang-format-19
 TIME ?= 60

@@ -101,6 +101,9 @@ static void instructions_are_those_that_the_kernel_lists(void **state) {
       {HSC_CPU_AVX512_BF16, {"avx512_bf16"}},
       {HSC_CPU_AVX_VNNI, {"avx_vnni"}},
   };
+#if !defined(__x86_64__)
+  skip();  // an emulated processor is shown the list of the real one
+#endif
   hsc_bytes text = {0};
   EXPECT_OK(hsc_file_read("/proc/cpuinfo", &text));
   char *flags = strstr(hsc_bytes_text(&text), "\nflags");

@@ -1,6 +1,6 @@
-// exec_emulated.c - make aarch64: loaded into every emulated program (ld.so.preload of its root),
-// so that the AArch64 programs which it starts are emulated too. The kernel does that by itself
-// only where binfmt_misc is set up, which takes root and changes the machine.
+// exec_emulated.c - make aarch64: every program of that build is linked to it, so that the AArch64
+// programs which it starts are emulated too. The kernel does that by itself only where binfmt_misc
+// is set up, which takes root and changes the machine.
 //
 // What is started is looked up as execvp does; an AArch64 ELF file becomes
 //   QEMU -L ROOT -0 argv[0] FILE argv[1]...
