@@ -7,7 +7,7 @@ The libraries of the other architecture (LLVM 19 too, so that the device's code 
 Debian's packages, brought by apt with a state of its own and unpacked into BUILD/root: nothing of
 this machine changes. Programs that emulated programs start are emulated as well (exec_emulated.c).
 What does not pass is compared with failing.tsv: a program that is not in it fails the run, and so
-does one of it that passes. The last line counts.
+does one of it that passes, unless its reason begins with "slow". The last line counts.
 """
 
 import argparse
@@ -198,6 +198,8 @@ def run_programs(build: pathlib.Path, root: pathlib.Path, only: list[str], jobs:
         for name, text, passed, of in pool.map(lambda p: run_program(root, p), programs):
             passing += not text
             cases, cases_passed = cases + of, cases_passed + passed
+            if not text and known.get(name, "").startswith("slow"):
+                continue
             if bool(text) != (name in known):
                 wrong += 1
                 print(f"aarch64: {name} {text or 'passes, and failing.tsv says it does not'}")
@@ -222,7 +224,10 @@ def main() -> int:
     if not options.no_build:
         compile_hook(root)
         configure(build, root)
-        targets = ["product", "tests/unit/test_status"]
+        faulty = (
+            "tests/faults/libhloscope_faulty_pjrt.so"  # which some of the tests find by its path
+        )
+        targets = ["product", "tests/unit/test_status", faulty]
         run(["ninja", "-C", build, "--quiet", f"-j{options.jobs}", *targets])
     return run_programs(build, root, [n for n in options.only.split(",") if n], options.jobs)
 
