@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Checks the house rules that a program can check: libraries do not print or exit, banned
 functions, tabs, blanks at line ends, leftovers, environment variables without a row, links that
-lead nowhere."""
+lead nowhere, a ?: in a ?:, ceilings of complexity, files that do not say how to read them."""
 
 import io
 import pathlib
@@ -52,6 +52,9 @@ RULES = [
 ]
 MAX_LINE = 100
 MAX_FILE_KIB = 512
+# These two only go down: functions over a cyclomatic complexity of 25, and the largest.
+MOST_COMPLEX_FUNCTIONS = 90
+LARGEST_COMPLEXITY = 46
 
 
 def applies(kind: str, path: pathlib.PurePosixPath) -> bool:
@@ -203,6 +206,46 @@ def nested_conditionals() -> list[str]:
     return found
 
 
+def complex_functions() -> list[str]:
+    """Over the ceilings: the functions to look at first are the largest."""
+    every = []
+    for path in house.sources():
+        code, _ = house.split_comments(path.read_text(encoding="utf-8"))
+        every += [
+            (complexity, f"{path.relative_to(ROOT)}: {name}")
+            for name, _, complexity in house.functions(code)
+            if complexity > 25
+        ]
+    every.sort(reverse=True)
+    found = [
+        f"{where} has a complexity of {complexity}, at most {LARGEST_COMPLEXITY}: parts that have a"
+        " name of their own become functions"
+        for complexity, where in every
+        if complexity > LARGEST_COMPLEXITY
+    ]
+    if len(every) > MOST_COMPLEX_FUNCTIONS:
+        found.append(
+            f"{len(every)} functions have a complexity over 25, at most {MOST_COMPLEX_FUNCTIONS}:"
+            " see make house for them"
+        )
+    return found
+
+
+def openings() -> list[str]:
+    """A file of more than 200 lines begins with what it is for, and one of more than 500 with how
+    to read it: three lines at least."""
+    found = []
+    for path in house.sources():
+        lines = path.read_text(encoding="utf-8").splitlines()
+        opening = next((n for n, line in enumerate(lines) if not line.startswith("//")), len(lines))
+        relative = path.relative_to(ROOT)
+        if len(lines) > 200 and not lines[0].startswith(f"// {path.name} - "):
+            found.append(f"{relative}:1: begin with '// {path.name} - ' and what the file is for")
+        elif len(lines) > 500 and opening < 3:
+            found.append(f"{relative}:1: {len(lines)} lines, and nothing on how to read them")
+    return found
+
+
 def long_python_lines(path: pathlib.Path) -> set[int]:
     """Lines over the limit, but for those that a string makes so (HLO and JavaScript inside of
     Python). Not in models/: the lines of those scripts are named by the programs made from them."""
@@ -221,7 +264,13 @@ def main() -> int:
     for problem in broken_links():
         print(problem)
         bad += 1
-    for problem in undocumented_variables() + order_of_arguments() + nested_conditionals():
+    for problem in (
+        undocumented_variables()
+        + order_of_arguments()
+        + nested_conditionals()
+        + complex_functions()
+        + openings()
+    ):
         print(problem)
         bad += 1
     for top in SOURCES:

@@ -1,4 +1,8 @@
 // cmd_cache.c - hloscope cache: compiled programs on disk, ours and the vendors'.
+//
+// How to read: run, at the end, finds the verb: list, stats, verify, prune, clear, why. Entries of
+// our own cache know the device and the library that they were made for, so stale ones are named as
+// such; of the vendors' caches only what their files show is said.
 #include "base/core/build_id.h"
 #include "base/core/clock.h"
 #include "base/files/file_io.h"

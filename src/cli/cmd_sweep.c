@@ -1,4 +1,7 @@
 // cmd_sweep.c - hloscope sweep: many tasks as data, run anywhere, merged into one table.
+//
+// How to read: run, at the end, finds the verb; each has a section: plan, run (here, over MPI, or
+// by somebody else's scheduler), merge and script, clocks. The work itself is in lab/sweep.
 #include <dlfcn.h>
 #include <math.h>
 #include <signal.h>

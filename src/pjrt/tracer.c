@@ -1,4 +1,10 @@
 // tracer.c - handlers of the recorded PJRT calls, and the wrapped tables. What for is in tracer.h.
+//
+// How to read: trace_<function> notes the time, calls the plugin's own function and notes the time
+// again; tracer_calls.def lists them. What goes on after its call is followed by the event that it
+// makes ready (follow, pending_done). Wrapped tables give each plugin entry points of its own;
+// after them come opening the recorder and, for a process that runs already, attaching to a table
+// that is in use. Calls must cost little: no lock, no allocation but for what is followed.
 #include "base/core/status.h"
 #include "pjrt/tracer_internal.h"
 

@@ -1,5 +1,9 @@
 // plugin_buffer.c - arrays: objects over counted blocks. Copies that nobody writes share a block; a
 // donated or deleted array has none.
+//
+// How to read: the object and its block come first (create, pin, delete, share); entries of the C
+// API follow in three sections: facts, pointers, copies. How bytes get in and out is
+// plugin_transfer.c.
 #include "plugin/plugin_internal.h"
 
 // ---- types --------------------------------------------------------------------------------------

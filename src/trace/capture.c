@@ -1,4 +1,11 @@
 // capture.c - ring files back to events. The bytes are described in ring_format.h.
+//
+// How to read: opening a ring maps the file, checks its header and reads its strings; survey goes
+// over the chunks of a thread in order. read_events turns records into events: an end finds its
+// begin in a table of open spans, short forms of runs become the events that they stand for. A
+// whole capture is all rings of a directory: they are joined by process, their clocks are brought
+// together, the events sorted. Rings may be written to while they are read, so what was checked is
+// copied first.
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>

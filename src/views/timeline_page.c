@@ -1,4 +1,9 @@
 // timeline_page.c - events gathered by lane, nested by their times, written as arrays.
+//
+// How to read: gather_capture and gather_profile make items of events, lane by lane; settle sorts
+// and nests them and drops the shortest where there are too many; names_field and base64_field
+// write what the page's script reads. hsc_timeline_slice writes what a stretch of time shows at a
+// width in pixels, for the page that a server keeps open.
 #include "views/timeline_page.h"
 
 #include <math.h>

@@ -1,4 +1,8 @@
 // worker_client.c - starts workers, talks to them, tells how they died.
+//
+// How to read: hsc_lab_worker_call sends one line of JSON and reads one; it starts the process when
+// there is none. When no answer comes, describe_death says why from the exit code, the signal, the
+// kernel's count of processes that it killed for memory, and the last words on stderr.
 #include "base/core/log.h"
 #include "base/core/clock.h"
 #include "base/core/memory.h"

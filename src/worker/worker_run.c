@@ -1,5 +1,9 @@
 // worker_run.c - timed runs: every phase of a few, the whole of many, and times of k executions
 // with s synchronisations.
+//
+// How to read: hsc__job_run is the job "run": it reads the request, feeds the inputs, runs once
+// with every phase timed (record_run) or many times as a series (measure_series), and writes the
+// outputs. hsc__job_model is the job "model".
 #include "base/core/random.h"
 #include "base/files/file_io.h"
 #include "worker/pressure.h"

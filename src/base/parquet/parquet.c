@@ -1,5 +1,10 @@
 // parquet.c - the Parquet writer. A column gathers plain values (text: dictionary codes) until the
 // row group is full, then becomes pages.
+//
+// How to read: cells come row by row (hsc_parquet_int and the like) and go to their column's
+// buffer; end_group writes each column's pages, with levels for what is missing, compressed. The
+// footer says where everything lies. A text column whose dictionary grows too large goes on with
+// plain values (leave_dictionary).
 #include "base/core/map.h"
 #include "base/core/memory.h"
 #include "base/parquet/parquet.h"

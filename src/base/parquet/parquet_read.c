@@ -1,4 +1,9 @@
 // parquet_read.c - the footer, and pages of a column chunk decoded one after the other.
+//
+// How to read: Thrift's compact protocol is read field by field (varint, list, skip); the footer
+// makes columns, chunks and row groups of it. A page has a header, levels that say which rows are
+// present, and values: plain, or codes of a dictionary (read_coded, read_plain). Sizes come from
+// the file: each is checked against the bytes that are there before it is used.
 #include "base/core/map.h"
 #include "base/core/memory.h"
 #include "base/files/file_io.h"

@@ -1,4 +1,10 @@
 // emit_core.c - symbols, loops and levels, addresses, loads and stores (see emit_internal.h).
+//
+// How to read: an address is a sum of terms, each a symbol times a stride; hsc__emit_linear and
+// gather_parts bring an index into that form, and address_of makes code of each part at the
+// outermost loop at which it does not change. Loads and stores choose by the stride along the
+// lanes: one element, a run, every n-th element, or lanes one by one. Loops come in levels, opened
+// and closed by the last section.
 #include "cpu/emit/emit_internal.h"
 
 // ---- types and constants ------------------------------------------------------------------------

@@ -1,4 +1,9 @@
 // thunk_sort.c - sort and topk (see sort.h). Rows are shared out to the threads.
+//
+// How to read: where the comparator orders by one operand, each element gets a key whose order as
+// an unsigned number is the comparator's, and sort_by_key sorts keys with their places: by
+// insertion, merging or radix, by their number. select_items keeps the first k only. Any other
+// comparator is called pair by pair (sort_by_comparator).
 #include "cpu/thunks/lower.h"
 #include "cpu/thunks/sort.h"
 

@@ -1,5 +1,9 @@
 // hlo_proto_text.c - messages that the IR keeps as text, both ways: what XLA's printer makes of
 // them, and back.
+//
+// How to read: one section a kind of message, each with a function *_text (bytes to text) and one
+// *_write (text to bytes). The last section goes by rows: hsc__proto_text_of and hsc__proto_text_to
+// look a field or an attribute up in the table and call the pair.
 #include <stdlib.h>
 
 #include "base/text/text.h"

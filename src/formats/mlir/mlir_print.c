@@ -1,5 +1,10 @@
 // mlir_print.c - the tree of an export as MLIR text: for people, as JAX prints it (the forms of
 // mlir_text_ops.def, read the other way), and in the generic form, which says everything.
+//
+// How to read: put_op, at the end, chooses: an operation with a form is printed by run_form,
+// element by element (put_special, put_element); some have a function of their own (functions,
+// loops, reductions, constants); all others take the generic form. Attributes that a form prints
+// are taken away, what is left goes into the dictionary.
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>

@@ -1,4 +1,9 @@
 // stablehlo_export_ops.c - HLO instructions one by one: attributes to StableHLO's.
+//
+// How to read: the table at the end has a row an operation, with its export_* function, which emits
+// one operation (emit) with the attributes that put_* made. Attributes that HLO has and StableHLO
+// does not are kept under the name of mhlo, so that an import gives them back. Simple operations
+// come first, then products and windows, collectives, and custom calls.
 #include "formats/stablehlo/stablehlo_export_internal.h"
 
 #include <stdlib.h>

@@ -1,4 +1,10 @@
 // stablehlo_ops.c - StableHLO operations one by one: attributes to HLO's.
+//
+// How to read: a row of the table of operations names one import_* function; it gets the operation
+// (a frame), builds the instruction with the builder and sets the results. What several of them
+// need comes first: integers of constants, dimensions, fills. Operations whose sizes are operands
+// follow those with sizes of their own, then what talks to the host and to other devices.
+// Attributes of other dialects, which any operation may carry, are at the end.
 #include <inttypes.h>
 #include <stdlib.h>
 

@@ -1,5 +1,8 @@
 // eval_linalg.c - cholesky, triangular-solve and QR of the last two dimensions, batched over the
 // others, computed in double complex.
+//
+// How to read: widen and narrow carry a matrix to double complex and back; each operation is one
+// textbook algorithm on it, written out plainly, for this is what kernels are held against.
 #include <complex.h>
 #include <math.h>
 

@@ -1,5 +1,9 @@
 // eval_reduce.c - reduce, map and scan: a plan applied along dimensions, many output elements at a
 // time, in ascending order for each.
+//
+// How to read: the reducer is compiled to a plan once; streams walk the operands so that each step
+// of the plan takes a whole row of elements (reduce_rows), each element in ascending order whatever
+// the shape.
 #include <math.h>
 #include <stdlib.h>
 

@@ -1,5 +1,10 @@
 // infer.c - shape inference: the table of rules, the element-by-element ops, and ops whose shape is
 // given and only checked.
+//
+// How to read: hsc_infer_shape finds the rule of the op. Rules of families are in files beside this
+// one (dimensions, indices, products, windows, calls, collectives); infer_common.c holds what they
+// share. A rule either makes the shape or checks the one that is there; a refusal names the
+// operand.
 #include "hlo/infer/infer_internal.h"
 
 static const hsc__infer_rule rules[HSC_OP_COUNT] = {

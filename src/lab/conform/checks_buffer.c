@@ -1,4 +1,8 @@
 // checks_buffer.c - arrays in and out: types, shapes, layouts, the host's memory, lifetimes.
+//
+// How to read: each check is a function hsc__conform_<name>, a row of conform.def; those that go
+// over a list of cases have _count and _name beside it. It makes what it needs, calls the plugin,
+// and says what it expected; it may die, for it runs in a process of its own.
 #include <stdlib.h>
 
 #include "lab/conform/conform_internal.h"

@@ -1,5 +1,8 @@
 // checks_rest.c - what hosts call seldom: pointers, views, aliases, transfer managers piece by
 // piece, contexts, topologies' bytes; and what answers must say of each other.
+//
+// How to read: each check is a function hsc__conform_<name>, a row of conform.def, in the sections'
+// order. Answers that must agree come first: the same fact is asked for in two ways.
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <unistd.h>

@@ -1,5 +1,10 @@
 // passes_sources.c - readers of what compilers leave about their passes: module metadata, XSpace,
 // numbered dumps.
+//
+// How to read: one section a source, each ends in a reader that adds rows to the list. Metadata is
+// protobuf as text, read by a small lexer. XSpace holds a line a pipeline with an event a pass, and
+// the flame of the compile. Dumps have names with numbers: modules before and after a pass are
+// found by them.
 #include <dirent.h>
 #include <stdlib.h>
 #include <sys/stat.h>

@@ -1,4 +1,9 @@
 // validate.c - runs the stages of a compile and finds the pass after which the numbers are others.
+//
+// How to read: a stage is the program after a pass. take_stages collects them, hsc__validate_enter
+// runs one and compares its outputs with those of the stage before, hsc__validate_judge says
+// whether the distance is more than rounding makes. Where it is, look_into asks the reference
+// evaluator: the first pass that it finds guilty, with the instruction, is the result.
 #include "base/files/file_io.h"
 #include "lab/passes/validate_internal.h"
 

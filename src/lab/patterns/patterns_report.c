@@ -1,5 +1,8 @@
 // patterns_report.c - the result for people: the same tables and answers for the terminal and in
 // Markdown.
+//
+// How to read: write_all lists the parts in their order; each reads the result document and prints
+// through print_table and paragraph, which know the two forms. Nothing is computed here.
 #include <math.h>
 
 #include "lab/run/json_tree.h"

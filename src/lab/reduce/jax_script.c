@@ -1,5 +1,9 @@
 // jax_script.c - a program as a Python script for JAX alone: one function a computation, a line of
 // jax.lax an instruction.
+//
+// How to read: put_expression finds what writes an instruction; operations with arguments of their
+// own (windows, products, gathers, sorts) have a put_* function each. What JAX has no counterpart
+// for is said by name, and no script is made.
 #include <math.h>
 
 #include "base/text/text.h"

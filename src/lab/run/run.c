@@ -1,4 +1,9 @@
 // run.c - one program on one or more devices.
+//
+// How to read: hsc_run_program, at the end, is the order of things: start what is asked for, run or
+// only compile on each device, compare the outputs, write the document. Above it stand, in this
+// order, one device's job in blocks of a worker process (run_block), the parts of the document, and
+// whether the numbers agree. How long samples are taken is run_speed.c.
 #include "base/core/clock.h"
 #include "lab/run/run.h"
 

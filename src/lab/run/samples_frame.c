@@ -1,5 +1,9 @@
 // samples_frame.c - tables of columns: from CSV, bare numbers and Parquet, and the series that they
 // hold.
+//
+// How to read: cells come in by hsc__frame_number and hsc__frame_text; a column is of numbers until
+// a text comes. find_roles decides which columns are samples, groups and blocks, and
+// hsc__frame_series makes a series of each. The readers of the forms are in sections of their own.
 #include <math.h>
 
 #include "base/text/text.h"

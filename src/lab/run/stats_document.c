@@ -1,4 +1,9 @@
 // stats_document.c - series described, compared and judged.
+//
+// How to read: describe makes what is said of one series: its interval, quantiles, modes, changes,
+// outliers. compare holds two series against each other, by process where the samples say of which
+// they are. hsc_stats_document is the whole: all series, then each against its baseline, with the
+// discoveries of many comparisons taken back that chance would make.
 #include "base/core/memory.h"
 #include "base/text/text.h"
 #include "lab/run/stats_document.h"

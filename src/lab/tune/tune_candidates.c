@@ -1,5 +1,10 @@
 // tune_candidates.c - what is worth trying: the device's options, passes that changed the program,
 // what the caller knows; the likeliest first.
+//
+// How to read: hsc__tune_candidates, at the end, asks each source in turn: find_vendor_flags and
+// find_jaxlib_flags for options with their values, the passes that ran, what was given on the
+// command line. What the program itself points to (find_leads) weighs more, and the heaviest are
+// tried first.
 #include <fnmatch.h>
 #include <glob.h>
 #include <math.h>

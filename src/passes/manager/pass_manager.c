@@ -1,4 +1,9 @@
 // pass_manager.c - runs pipelines: order, timing, switches, dumps, fuel, verification.
+//
+// How to read: hsc_passes_run checks what was asked for and runs the pipelines of pipelines.def;
+// run_pipeline goes over the passes of one, again while they change something where it says so;
+// run_pass is one pass with everything around it: whether it is switched on, its time, the dump,
+// the verifier. What is written for tools that read XLA's metadata is the last section before it.
 #include <errno.h>
 #include <stdlib.h>
 

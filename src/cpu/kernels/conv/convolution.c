@@ -1,5 +1,10 @@
 // convolution.c - brings convolutions to canonical form and chooses how they are done (see
 // convolution.h). Running one task of them is conv_tasks.c, the whole thunk_convolution.c.
+//
+// How to read: canonical makes batch, axes, features and columns of any convolution; choose_form
+// decides on a kernel and copies what it cannot read in place; plan_blocks and plan_tasks cut the
+// work for the caches and the threads. plan, at the end, is the order of these steps. Everything is
+// decided at compile time: a task only computes.
 #include "base/core/ints.h"
 #include "cpu/kernels/conv/convolution.h"
 

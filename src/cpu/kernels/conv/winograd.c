@@ -1,4 +1,9 @@
-// winograd.c - see winograd.h.
+// winograd.c - plans and runs Winograd's convolutions, whose products are fewer (see winograd.h).
+//
+// How to read: hsc_winograd_plan takes one of three plans: wide, deep, or that of a filter's
+// gradient. A task of each transforms tiles of the input, multiplies, and transforms the products
+// back; the prelude transforms what all tasks read. hsc_winograd_pays weighs the cost against a
+// direct convolution's.
 #include "base/core/ints.h"
 #include "cpu/kernels/conv/winograd.h"
 
