@@ -3,9 +3,9 @@
 //
 // How to read: a thread takes a chunk of the ring (chunks), fills it with records until it is full,
 // and takes the next one, the oldest when there is no new one. Everything that records goes through
-// put_event and commit (events); runs of a program have a shorter form of their own (runs). A record
-// costs no lock and no allocation; a new chunk and a new string take the recorder's lock. Opening,
-// forks and moving to another file are at the end.
+// put_event and commit (events); runs of a program have a shorter form (runs). One record
+// costs no lock and no allocation; a new chunk and a new string take the recorder's lock. Opening
+// and forks, and moving to another file, are at the end.
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>

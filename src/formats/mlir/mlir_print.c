@@ -346,20 +346,25 @@ static bool put_special(hsc__mlir_printer *p,
                   {"precision", put_precision},
                   {"conv", put_conv},
                   {"exponent", put_exponent}};
-  for (size_t i = 0; i < HSC_COUNT_OF(specials); i++)
+  if (e.data[0] == ':' && e.size > 1) {
+    put_types(p, op, e);
+    return true;
+  }
+  if (e.data[0] == '?') {
+    put_optional(p, op, e, form);
+    return true;
+  }
+  if (hsc_view_equals_text(e, "A")) {
+    hsc__mlir_print_rest(p, op, true);
+    return true;
+  }
+  // operands and punctuation, most of what forms are made of, are short
+  for (size_t i = 0; i < HSC_COUNT_OF(specials) && e.size >= 4; i++)
     if (hsc_view_equals_text(e, specials[i].name)) {
       specials[i].put(p, op);
       return true;
     }
-  if (e.data[0] == ':' && e.size > 1)
-    put_types(p, op, e);
-  else if (hsc_view_equals_text(e, "A"))
-    hsc__mlir_print_rest(p, op, true);
-  else if (e.data[0] == '?')
-    put_optional(p, op, e, form);
-  else
-    return false;
-  return true;
+  return false;
 }
 
 static bool is_operand_list(hsc_view e) {
