@@ -212,6 +212,19 @@ static bool begin_session(profiled *p) {
   return true;
 }
 
+// Calls count from here on, once in a process. What the counting reads is there before it begins.
+static void begin_counting(int64_t calls) {
+  pthread_mutex_lock(&part.lock);
+  if (!part.asked) {
+    part.asked = calls;
+    part.span_ns = FIRST_PART_NS;
+    atomic_store(&part.calls, FIRST_PART_CALLS);
+    atomic_store(&part.time_ns, hsc_now_ns() + FIRST_PART_NS);
+    atomic_store_explicit(&calls_left, calls, memory_order_release);
+  }
+  pthread_mutex_unlock(&part.lock);
+}
+
 static void begin(profiled *p) {
   // A client that is made when all was recorded that was asked for begins nothing anew.
   if (p->profiler || atomic_load(&ended) || getenv("HLOSCOPE_PROFILE_BY") || !begin_session(p))
@@ -221,13 +234,8 @@ static void begin(profiled *p) {
   at_exit_set = true;
   hsc_tracer_at_death(finish);
   int64_t calls = trace_calls();
-  int64_t not_counted = 0;
-  if (calls && atomic_compare_exchange_strong(&calls_left, &not_counted, calls)) {
-    part.asked = calls;
-    part.span_ns = FIRST_PART_NS;
-    atomic_store(&part.calls, FIRST_PART_CALLS);
-    atomic_store(&part.time_ns, hsc_now_ns() + FIRST_PART_NS);
-  }
+  if (calls)
+    begin_counting(calls);
   const char *text = getenv("HLOSCOPE_PROFILE_MS");
   long milliseconds = text ? strtol(text, NULL, 10) : 0;
   if (milliseconds > 0)
@@ -299,7 +307,7 @@ static void write_part_if_due(int64_t calls) {
 }
 
 void hsc_tracer_profile_count(void) {
-  if (atomic_load_explicit(&calls_left, memory_order_relaxed) <= 0)
+  if (atomic_load_explicit(&calls_left, memory_order_acquire) <= 0)
     return;
   int64_t left = atomic_fetch_sub_explicit(&calls_left, 1, memory_order_relaxed);
   if (left > 1) {
