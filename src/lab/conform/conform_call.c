@@ -38,7 +38,7 @@ static void remember(hsc_conform *c, const void *pointer, const char *text) {
   snprintf(k->text, sizeof k->text, "%s", text);
 }
 
-static const char *known(const hsc_conform *c, const void *pointer) {
+const char *hsc__conform_known(const hsc_conform *c, const void *pointer) {
   for (int i = c->known_count - 1; i >= 0; i--)
     if (c->known[i].pointer == pointer)
       return c->known[i].text;
@@ -54,6 +54,19 @@ void hsc__conform_step(hsc_conform *c, const char *format, ...) {
   hsc_bytes_printf_v(&c->steps, format, args);
   hsc_bytes_append_char(&c->steps, '\n');
   va_end(args);
+}
+
+conform_place hsc__conform_silence(hsc_conform *c) {
+  conform_place place = {c->steps.size, c->call_count, c->known_count, c->steps_fd};
+  c->steps_fd = -1;
+  return place;
+}
+
+void hsc__conform_resume(hsc_conform *c, conform_place place) {
+  c->steps.size = place.steps;
+  c->call_count = place.calls;
+  c->known_count = place.known;
+  c->steps_fd = place.fd;
 }
 
 void hsc__conform_name(hsc_conform *c, const void *pointer, const char *format, ...) {
@@ -110,7 +123,7 @@ static void put_input(hsc_conform *c,
   if (!pointer)
     return;
   hsc_bytes_printf(out, ", .%s = ", f->name);
-  const char *name = known(c, pointer);
+  const char *name = hsc__conform_known(c, pointer);
   const conform_field *length = length_of(fields, count, f);
   if (name) {
     hsc_bytes_printf(out, "(void *)%s", name);
@@ -135,7 +148,7 @@ static bool is_given(const hsc_conform *c, const void *args, const conform_field
   if (!f->pointer)
     return hsc__conform_value(args, f) != 0;
   memcpy(&pointer, (const char *)args + f->offset, sizeof pointer);
-  return pointer && known(c, pointer);
+  return pointer && hsc__conform_known(c, pointer);
 }
 
 static void write_call(hsc_conform *c, hsc_pjrt_function function, void *args) {

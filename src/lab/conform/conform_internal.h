@@ -93,6 +93,15 @@ void hsc__conform_name(hsc_conform *c, const void *pointer, const char *format, 
     HSC_PRINTF(3, 4);
 void hsc__conform_data(hsc_conform *c, const void *data, size_t bytes);
 void hsc__conform_step(hsc_conform *c, const char *format, ...) HSC_PRINTF(2, 3);
+const char *hsc__conform_known(const hsc_conform *c, const void *pointer);  // its name, or NULL
+// Of a hundred rounds that are alike the first is enough of a reproducer: what follows is written
+// down for nobody, until hsc__conform_resume takes it back.
+typedef struct conform_place {
+  size_t steps;
+  int calls, known, fd;
+} conform_place;
+conform_place hsc__conform_silence(hsc_conform *c);
+void hsc__conform_resume(hsc_conform *c, conform_place place);
 // Tells what was added to the steps since it was told last (conform_serve.c).
 void hsc__conform_tell(hsc_conform *c);
 // The whole reproducer, appended.

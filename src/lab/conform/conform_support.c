@@ -227,16 +227,23 @@ hsc_view hsc__conform_options_proto(hsc_conform *c) {
 
 // The program into the reproducer, under a name that the call then has.
 static void write_program(hsc_conform *c, const PJRT_Program *program) {
+  enum { WIDTH = 400 };  // of a line: programs of many operations would take the page
   hsc__conform_step(c, "static char code%d[] = \"%s\";", c->call_count, "");
   c->steps.size -= 4;  // the empty text and what closes it
   hsc_bytes_append_text(&c->steps, "\n    \"");
+  size_t begin = c->steps.size;
   for (const char *at = program->code; *at; at++) {
+    bool is_wide = c->steps.size - begin >= WIDTH && at[1];
     if (*at == '\n')
-      hsc_bytes_append_text(&c->steps, at[1] ? "\\n\"\n    \"" : "\\n");
+      hsc_bytes_append_text(&c->steps, "\\n");
     else if (*at == '"' || *at == '\\')
       hsc_bytes_printf(&c->steps, "\\%c", *at);
     else
       hsc_bytes_append_char(&c->steps, *at);
+    if (is_wide) {
+      hsc_bytes_append_text(&c->steps, "\"\n    \"");
+      begin = c->steps.size;
+    }
   }
   hsc_bytes_append_text(&c->steps, "\";\n");
   hsc__conform_step(c,
@@ -330,12 +337,15 @@ bool hsc__conform_execute(hsc_conform *c,
                     argument_count + 1, n, output_count + 1, n, n);
   hsc__conform_step(c, "PJRT_Buffer *const *in_lists%d[] = {in%d};", n, n);
   hsc__conform_step(c, "PJRT_Event *events%d[1];", n);
-  for (size_t i = 0; i < argument_count; i++)
-    for (int k = c->known_count - 1; k >= 0; k--)
-      if (c->known[k].pointer == arguments[i]) {
-        hsc__conform_step(c, "in%d[%zu] = %s;", n, i, c->known[k].text);
-        break;
-      }
+  for (size_t i = 0, end; i < argument_count; i = end) {
+    const char *name = hsc__conform_known(c, arguments[i]);
+    for (end = i + 1; end < argument_count && arguments[end] == arguments[i];)
+      end++;
+    if (name && end == i + 1)
+      hsc__conform_step(c, "in%d[%zu] = %s;", n, i, name);
+    else if (name)
+      hsc__conform_step(c, "for (int i = %zu; i < %zu; i++) in%d[i] = %s;", i, end, n, name);
+  }
   hsc__conform_name(c, &options, "&options%d", n);
   hsc__conform_name(c, lists, "in_lists%d", n);
   hsc__conform_name(c, output_lists, "made_lists%d", n);
