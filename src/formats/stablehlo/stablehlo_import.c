@@ -156,10 +156,6 @@ hsc_status *hsc__import_dims(const hsc__importer *im,
   *out_dims = (hsc_dims){0};
   if (!attr)
     return NULL;
-  if (attr->is_imported) {
-    *out_dims = attr->imported.dims;
-    return NULL;
-  }
   bool is_array = attr->kind == HSC_MLIR_ARRAY;
   bool is_dense = attr->kind == HSC_MLIR_DENSE;
   hsc_type_class class = is_dense ? hsc_type_class_of(attr->type->shape.type) : HSC_CLASS_SIGNED;
@@ -167,6 +163,11 @@ hsc_status *hsc__import_dims(const hsc__importer *im,
                                   class == HSC_CLASS_PRED)))
     return HSC_OP_ERR(INVALID_ARGUMENT, im, op, "%s: attribute %s is no list of integers",
                       op->written_name, name);
+  // After the kind was looked at: what was made of a location lies in the same place.
+  if (attr->is_imported) {
+    *out_dims = attr->imported.dims;
+    return NULL;
+  }
   int64_t count = is_array ? attr->count : hsc_shape_elements(&attr->type->shape);
   if (count > 1 << 20)
     return HSC_OP_ERR(INVALID_ARGUMENT, im, op, "%s: attribute %s has %lld elements",
