@@ -42,12 +42,32 @@ static void lengths_of_all_kinds(void **state) {
     check_fft(400 + (uint64_t)i, 1400);
 }
 
+// Lengths with a large prime factor, real, in batches: two lines are done as one, the last of an odd
+// number by itself.
+static void batches_of_lengths_with_large_primes(void **state) {
+  static const int64_t lengths[] = {37, 74, 127, 254, 709};
+  for (size_t l = 0; l < HSC_COUNT_OF(lengths); l++)
+    for (int back = 0; back < 2; back++) {
+      kernel_case c;
+      kernel_case_begin(&c, 500 + l);
+      c.max_abs = 1e-4;
+      int64_t n = lengths[l];
+      int64_t dims[2] = {19, back ? n / 2 + 1 : n};
+      hsc_instr *x = kernel_case_input(&c, back ? HSC_TYPE_C64 : HSC_TYPE_F32, 2, dims, 3);
+      hsc_attr attr = {.fft = {.type = back ? HSC_IRFFT : HSC_RFFT,
+                               .length = hsc_dims_copy(c.module->arena, 1, &n)}};
+      kernel_case_check(&c, hsc_build_op(&c.b, HSC_OP_FFT, (hsc_shape){0}, &attr, 1, &x, 0, NULL),
+                        0);
+    }
+}
+
 static int end_all(void **state) {
   kernel_case_end_all();
   return 0;
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(lengths_of_all_kinds)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(lengths_of_all_kinds),
+                                     cmocka_unit_test(batches_of_lengths_with_large_primes)};
   return cmocka_run_group_tests(tests, NULL, end_all);
 }

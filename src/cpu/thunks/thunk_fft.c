@@ -68,6 +68,24 @@ static bool factor_length(hsc_fft_pass *pass, int64_t length) {
   return true;
 }
 
+// The least length from `least` on that is made of twos and of few threes and fives.
+static int64_t smooth_length(int64_t least) {
+  enum { MOST_THREES = 4, MOST_FIVES = 2 };
+  int64_t best = 0;
+  int64_t threes = 1;
+  for (int t = 0; t <= MOST_THREES; t++, threes *= 3) {
+    int64_t length = threes;
+    for (int f = 0; f <= MOST_FIVES; f++, length *= 5) {
+      int64_t whole = length;
+      while (whole < least)
+        whole *= 2;
+      if (best == 0 || whole < best)
+        best = whole;
+    }
+  }
+  return best;
+}
+
 static bool factor(hsc_fft_pass *pass) {
   pass->padded = 0;
   if (!factor_length(pass, pass->n))
@@ -76,9 +94,7 @@ static bool factor(hsc_fft_pass *pass) {
     return true;
   if (pass->n > (int64_t)1 << 40)
     return false;
-  pass->padded = 1;
-  while (pass->padded < 2 * pass->n)
-    pass->padded *= 2;
+  pass->padded = smooth_length(2 * pass->n);
   return factor_length(pass, pass->padded);
 }
 
@@ -188,7 +204,7 @@ static void mirror(int64_t n, int64_t lines, double *re, double *im) {
 // The transform of `lines` lines that lie in x; returns where the result lies. Bluestein's: x_j w_j
 // convolved with the conjugate of w, times w_k, where w_j = exp(-+ i pi j^2 / n). The transform
 // back is the forward one of the exchanged parts, exchanged.
-static const double *transform(const fft_run *r, int64_t lines, double *x, double *y) {
+static double *transform(const fft_run *r, int64_t lines, double *x, double *y) {
   const hsc_fft_pass *pass = r->pass;
   const hsc_fft_kernels *kernels = r->kernels;
   int64_t n = pass->n;
@@ -234,6 +250,8 @@ static void do_pairs(
     const fft_run *r, hsc_fft_place from, hsc_fft_place to, int64_t lines, double *x, double *y) {
   const hsc_fft_pass *pass = r->pass;
   int64_t n = pass->n;
+  int64_t plane = transform_length(pass) * lines;
+  double scale = pass->padded ? 1 / (double)pass->padded : 1;
   int64_t half = (n / 2 + 1) * lines;
   hsc_fft_place from_other = from;
   hsc_fft_place to_other = to;
@@ -246,20 +264,24 @@ static void do_pairs(
     r->kernels->load(&from, r->in, pass->in_length, lines, y, y + half);
     r->kernels->load(&from_other, r->in, pass->in_length, lines, second, second + half);
     r->kernels->pair(n, lines, y, second, x);
+    if (pass->padded)
+      memmove(x + plane, x + n * lines, sizeof *x * (size_t)(n * lines));
     const double *done = transform(r, lines, x, y);
-    r->kernels->store(&to, r->out, pass->out_length, lines, done, done, 1 / (double)n);
-    r->kernels->store(&to_other, r->out, pass->out_length, lines, done + n * lines, done,
-                      1 / (double)n);
+    r->kernels->store(&to, r->out, pass->out_length, lines, done, done, scale / (double)n);
+    r->kernels->store(&to_other, r->out, pass->out_length, lines, done + plane, done,
+                      scale / (double)n);
     return;
   }
   r->kernels->load(&from, r->in, pass->in_length, lines, x, y);
-  r->kernels->load(&from_other, r->in, pass->in_length, lines, x + n * lines, y);
-  const double *done = transform(r, lines, x, y);
+  r->kernels->load(&from_other, r->in, pass->in_length, lines, x + plane, y);
+  double *done = transform(r, lines, x, y);
   double *first = done == x ? y : x;
+  if (pass->padded)
+    memmove(done + n * lines, done + plane, sizeof *done * (size_t)(n * lines));
   double *second = first + 2 * half;
   r->kernels->part(n, lines, done, first, second);
-  r->kernels->store(&to, r->out, pass->out_length, lines, first, first + half, 1);
-  r->kernels->store(&to_other, r->out, pass->out_length, lines, second, second + half, 1);
+  r->kernels->store(&to, r->out, pass->out_length, lines, first, first + half, scale);
+  r->kernels->store(&to_other, r->out, pass->out_length, lines, second, second + half, scale);
 }
 
 static void do_group(const fft_run *r, int64_t group, int worker) {
@@ -377,7 +399,7 @@ hsc_status *hsc__cpu_run_fft(const hsc_cpu_frame *frame, const hsc_cpu_thunk *th
     }
     make_tables(&r);
     bool reals = r.mirrors || r.in_type == HSC_TYPE_F32 || r.in_type == HSC_TYPE_F64;
-    r.pairs = reals && pass->inner == 1 && pass->outer > 1 && !pass->padded && pass->n > 1;
+    r.pairs = reals && pass->inner == 1 && pass->outer > 1 && pass->n > 1;
     int64_t together = r.pairs ? 2 * HSC_FFT_LINES : HSC_FFT_LINES;
     int64_t row = pass->inner > 1 ? pass->inner : pass->outer;
     r.groups = (row + together - 1) / together;
