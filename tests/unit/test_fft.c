@@ -42,8 +42,8 @@ static void lengths_of_all_kinds(void **state) {
     check_fft(400 + (uint64_t)i, 1400);
 }
 
-// Lengths with a large prime factor, real, in batches: two lines are done as one, the last of an odd
-// number by itself.
+// Lengths with a large prime factor, real, in batches: two lines are done as one, the last of an
+// odd number by itself.
 static void batches_of_lengths_with_large_primes(void **state) {
   static const int64_t lengths[] = {37, 74, 127, 254, 709};
   for (size_t l = 0; l < HSC_COUNT_OF(lengths); l++)
