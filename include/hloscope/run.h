@@ -45,6 +45,7 @@ typedef struct hsc_program_run_options {
   double limit_s;  // that a device gets for a step; 0 = 600
   // the program; NULL = $HLOSCOPE_PROGRAM, beside this library, ../bin beside it, or on PATH
   const char *hloscope;
+  const char *inputs;  // .npz or .npy of NumPy, as --inputs takes it; NULL = all by the seed
 } hsc_program_run_options;
 
 typedef struct hsc_program_run {

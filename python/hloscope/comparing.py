@@ -23,8 +23,9 @@
     >>> [pipeline["name"] for pipeline in passes(text)["pipelines"]][:1]
     ['hlo passes']
 
-Arguments give shapes and types; the numbers are hloscope's own, made from the seed, so that every
-device and every day gets the same.
+The programs run on the arguments' own numbers. What has none (a jax.ShapeDtypeStruct, a program in
+a file, a function with static arguments) gets numbers made from the seed, the same on every device
+and every day.
 """
 
 import array
@@ -49,19 +50,6 @@ __all__ = [
 ]
 
 
-def program_text(program, arguments):
-    """What hloscope reads for a function with arguments, a Lowered, text or a path."""
-    if hasattr(program, "lower") and not isinstance(program, (str, bytes)):
-        return program.lower(*arguments).as_text()
-    if callable(program) and not hasattr(program, "as_text"):
-        import jax
-
-        return jax.jit(program).lower(*arguments).as_text()
-    if arguments:
-        raise TypeError("arguments are for functions; a program that is there already has its own")
-    return program
-
-
 def _command(*arguments, ok=(0,)):
     """The output of the program hloscope; what it says went wrong is raised."""
     from . import _program
@@ -79,12 +67,15 @@ def _command(*arguments, ok=(0,)):
     return done.stdout
 
 
-def _file(program, arguments, directory, name):
-    from .running import _program_file
+def _words(program, arguments, directory, name="program"):
+    """The words of a command line for the program and its inputs, which are written below
+    `directory`."""
+    from . import _arguments
 
     folder = os.path.join(directory, name)
     os.mkdir(folder)
-    return _program_file(program_text(program, arguments), folder)
+    path, inputs = _arguments.write(program, arguments, folder)
+    return [path, f"--inputs={inputs}"] if inputs else [path]
 
 
 def _seconds(value):
@@ -160,8 +151,8 @@ def compare(first, second, *arguments, device=None, rounds=6, seed=0, margin=Non
     samples = {"first": [], "second": []}
     with tempfile.TemporaryDirectory(prefix="hloscope-compare-") as directory:
         files = {
-            "first": _file(first, arguments, directory, "first"),
-            "second": _file(second, arguments, directory, "second"),
+            "first": _words(first, arguments, directory, "first"),
+            "second": _words(second, arguments, directory, "second"),
         }
         for turn in range(rounds):
             for name in ("first", "second") if turn % 2 == 0 else ("second", "first"):
@@ -169,7 +160,7 @@ def compare(first, second, *arguments, device=None, rounds=6, seed=0, margin=Non
                 document = json.loads(
                     _command(
                         "run",
-                        files[name],
+                        *files[name],
                         "--format=json",
                         "--no-store",
                         f"--seed={seed}",
@@ -236,7 +227,7 @@ def same_numbers(first, second, *arguments, device=None, seed=0, tolerance=1e-5)
             outputs = os.path.join(directory, name + "-outputs")
             text = _command(
                 "run",
-                _file(program, arguments, directory, name),
+                *_words(program, arguments, directory, name),
                 "--format=json",
                 "--no-store",
                 "--runs=1",
@@ -368,7 +359,7 @@ def passes(program, *arguments, device=None):
                 _command(
                     "passes",
                     "list",
-                    _file(program, arguments, directory, "program"),
+                    _words(program, arguments, directory)[0],
                     "--format=json",
                     *options,
                 )
@@ -405,9 +396,9 @@ def blame(program, *arguments, device=None, symptom=None, seed=0, report=None):
         options += [f"--device={device}"] if device else []
         options += [f"--symptom={symptom}"] if symptom else []
         options += [f"--output={os.fspath(report)}"] if report else []
-        file = _file(program, arguments, directory, "program")
+        words = _words(program, arguments, directory)
         # 1: something is at fault, 3: it cannot be told what
-        text = _command("blame", file, "--format=json", *options, ok=(0, 1, 3))
+        text = _command("blame", *words, "--format=json", *options, ok=(0, 1, 3))
     document = json.loads(text)
     if "error" in document:
         raise Error(document["error"]["message"])
@@ -441,9 +432,7 @@ def report(program, *arguments, device=None):
     with tempfile.TemporaryDirectory(prefix="hloscope-report-") as directory:
         options = [f"--device={device}"] if device else []
         profile, page = os.path.join(directory, "profile"), os.path.join(directory, "report.html")
-        _command(
-            "profile", _file(program, arguments, directory, "program"), "-o", profile, *options
-        )
+        _command("profile", *_words(program, arguments, directory), "-o", profile, *options)
         _command("report", profile, "-o", page)
         with open(page, encoding="utf-8") as file:
             return Report(file.read())

@@ -18,6 +18,7 @@ import os
 import tempfile
 import warnings
 
+from . import _arguments
 from .tracing import Error, _check, _library
 
 __all__ = ["run", "Run", "FallbackWarning"]
@@ -40,6 +41,7 @@ class _Options(ctypes.Structure):  # hsc_program_run_options
         ("runs", ctypes.c_int64),
         ("limit_s", ctypes.c_double),
         ("hloscope", ctypes.c_char_p),
+        ("inputs", ctypes.c_char_p),
     ]
 
 
@@ -117,20 +119,6 @@ def _strings(items):
     return (ctypes.c_char_p * (len(encoded) + 1))(*encoded), len(encoded)
 
 
-def _program_file(program, directory):
-    """The path of a program; what is not a path is written into `directory`."""
-    if hasattr(program, "as_text"):  # jax.stages.Lowered
-        program = program.as_text()
-    if isinstance(program, str) and "\n" in program:
-        program = program.encode()
-    if not isinstance(program, (bytes, bytearray)):
-        return os.fspath(program)
-    path = os.path.join(directory, "program")
-    with open(path, "wb") as file:
-        file.write(program)
-    return path
-
-
 def run(
     program,
     *arguments,
@@ -142,8 +130,7 @@ def run(
     limit=None,
     save_outputs=None,
 ):
-    """Compiles and runs `program`, or a function of JAX with its `arguments` (which give shapes and
-    types), on `device` (as `hloscope run --device` takes it), then on each of `fallback` until one
+    """Compiles and runs `program`, or a function of JAX on its `arguments`, on `device` (as `hloscope run --device` takes it), then on each of `fallback` until one
     manages it.
 
     A failure that the knowledge base has a remedy for is tried again with it before the next
@@ -151,12 +138,10 @@ def run(
     of a device. Raises hloscope.Error when nothing worked, or when the program itself is malformed.
     Issues a FallbackWarning when something had to be given up.
     """
-    if callable(program) and not hasattr(program, "as_text"):
-        from .comparing import program_text
-
-        program = program_text(program, arguments)
-    elif arguments:  # run(program, device, fallback)
+    if arguments and (hasattr(program, "as_text") or not callable(program)):
+        # run(program, device, fallback)
         device, fallback = (*arguments, *(device, fallback)[len(arguments) :])
+        arguments = ()
     if isinstance(fallback, (str, bytes)):
         fallback = fallback.split("," if isinstance(fallback, str) else b",")
     library = _library()
@@ -173,8 +158,9 @@ def run(
     settings, setting_count = _strings(f"{name}={value}" for name, value in (options or {}).items())
     result = ctypes.POINTER(_Result)()
     with tempfile.TemporaryDirectory(prefix="hloscope-run-") as directory:
+        path, inputs = _arguments.write(program, arguments, directory)
         call = _Options(
-            os.fsencode(_program_file(program, directory)),
+            os.fsencode(path),
             None if device is None else os.fsencode(device),
             others,
             other_count,
@@ -185,6 +171,7 @@ def run(
             runs,
             0.0 if limit is None else float(limit),
             None,
+            None if inputs is None else os.fsencode(inputs),
         )
         _check(library.hsc_program_run_start(ctypes.byref(call), ctypes.byref(result)))
     try:

@@ -88,6 +88,8 @@ static hsc_status *make_arguments(const hsc_program_run_options *o,
     add(a, hsc_arena_printf(a->arena, "--option=%s", o->options[i]));
   if (o->save_outputs)
     add(a, hsc_arena_printf(a->arena, "--save-outputs=%s", o->save_outputs));
+  if (o->inputs)
+    add(a, hsc_arena_printf(a->arena, "--inputs=%s", o->inputs));
   add(a, hsc_arena_printf(a->arena, "--seed=%llu", (unsigned long long)o->seed));
   add(a, hsc_arena_printf(a->arena, "--runs=%lld", (long long)o->runs));
   if (o->limit_s > 0)

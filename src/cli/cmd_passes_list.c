@@ -284,13 +284,19 @@ done:
 typedef struct stage_page {
   hsc_page page;
   hsc_cli *cli;
+  const char *program, *device;
 } stage_page;
 
 static hsc_status *add_module(void *user, const hsc_hlo_stages *stages, hsc_view json) {
   stage_page *to = user;
   hsc_report_add_stages(&to->page,
                         hsc_arena_printf(to->cli->arena, "%s, stage by stage", stages->module),
-                        to->cli->command_line, stages, json);
+                        to->cli->command_line, stages,
+                        hsc_arena_printf(to->cli->arena,
+                                         "What each pass is worth: hloscope passes ablate %s "
+                                         "--device %s",
+                                         to->program, to->device),
+                        json);
   return NULL;
 }
 
@@ -302,8 +308,9 @@ hsc_status *hsc__passes_show(const passes_args *args, hsc_cli *cli) {
   size_t left_out = 0;
   hsc_status *status = NULL;
   const char *output = args->output ? args->output : hsc_cli_new_name(cli, ".html");
-  stage_page page = {.cli = cli};
+  stage_page page = {.cli = cli, .program = args->program};
   HSC_TRY(hsc__passes_device(args, cli, &device));
+  page.device = device.text;
   HSC_TRY(hsc_arena_status(cli->arena));
   HSC_GOTO(hsc_pass_list_init(&list));
   HSC_GOTO(hsc_scratch_create_for_dumps(&scratch));

@@ -8,12 +8,13 @@
 #include "cli/command.h"
 #include "doctor/knowledge.h"
 #include "lab/devices/devices.h"
+#include "lab/run/given_inputs.h"
 #include "lab/run/json_tree.h"
 #include "lab/tune/tune.h"
 #include "worker/lab_compile.h"
 
 typedef struct tune_args {
-  const char *program, *device, *store, *pattern;
+  const char *program, *device, *store, *pattern, *inputs;
   hsc_list transforms, settings;
   double budget_s, margin_percent, limit_s;
   int64_t placebos, seed, most;
@@ -83,6 +84,7 @@ static const hsc_option options[] = {
                     "NAME=VALUE",
                     NULL,
                     "a compile option of every compile; may be repeated"),
+    HSC_OPTION_INPUTS(tune_args, inputs),
     HSC_OPTION_INT(tune_args, seed, "seed", "N", 0, "of the inputs and of the order"),
     HSC_OPTION_DOUBLE(tune_args, limit_s, "limit", "S", 300, "time limit of each job, in seconds"),
     HSC_OPTION_STRING(tune_args,
@@ -274,8 +276,10 @@ static hsc_status *print_rows(const tune_args *args, hsc_cli *cli, const json_t 
                    "time against the program as it is, [95 %% interval], from processes that "
                    "had no part in the choice; q: false discoveries");
   const char *against = json_string_value(hsc_json_path(result, "numbers", "against", NULL));
+  const char *file = json_string_value(hsc_json_path(result, "inputs", "file", NULL));
   if (against && !structure)
-    hsc_table_note(table, "numbers are held against %s", against);
+    hsc_table_note(table, "numbers are held against %s, on the inputs of %s", against,
+                   file ? file : "the seed");
   return hsc_cli_table(cli, table);
 }
 
@@ -315,6 +319,7 @@ static hsc_status *run(const void *args_of_command, hsc_cli *cli) {
   hsc_store *store = NULL;
   json_t *result = NULL;
   json_t *overrides = NULL;
+  hsc_given_inputs inputs = {0};
   extras known = {0};
   hsc_status *status = NULL;
   HSC_TRY(hsc_cli_program_file(cli, args->program));
@@ -322,6 +327,12 @@ static hsc_status *run(const void *args_of_command, hsc_cli *cli) {
   HSC_TRY(check(args, cli, &device));
   catch_interrupt();
   HSC_GOTO(hsc_overrides_parse(args->settings.items, args->settings.count, &overrides));
+  HSC_GOTO(
+      hsc_given_inputs_read(&(hsc_given_inputs_options){.file = args->inputs,
+                                                        .program = args->program,
+                                                        .transforms = args->transforms.items,
+                                                        .transform_count = args->transforms.count},
+                            &inputs));
   HSC_GOTO(find_extras(cli, &base, &known));
   HSC_GOTO(hsc_cli_store_open(cli, args->store, &store));
   hsc_tune_options o = {.program = args->program,
@@ -339,6 +350,8 @@ static hsc_status *run(const void *args_of_command, hsc_cli *cli) {
                         .budget_s = args->budget_s,
                         .margin = args->margin_percent / 100,
                         .seed = (uint64_t)args->seed,
+                        .data = inputs.data,
+                        .inputs_file = args->inputs,
                         .limit_ns = (int64_t)(args->limit_s * 1e9),
                         .command = cli->command_line,
                         .store = store,
@@ -356,6 +369,7 @@ static hsc_status *run(const void *args_of_command, hsc_cli *cli) {
 done:
   json_decref(result);
   json_decref(overrides);
+  hsc_given_inputs_deinit(&inputs);
   hsc_knowledge_destroy(base);
   hsc_store_close(store);
   return status;

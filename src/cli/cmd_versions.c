@@ -3,14 +3,16 @@
 #include <stdlib.h>
 #include <signal.h>
 
+#include "base/text/text.h"
 #include "cli/document.h"
 #include "cli/command.h"
+#include "lab/run/given_inputs.h"
 #include "lab/run/json_tree.h"
 #include "lab/versions/release_search.h"
 #include "worker/lab_compile.h"
 
 typedef struct versions_args {
-  const char *device, *of, *from, *to, *symptom, *sizes;
+  const char *device, *of, *from, *to, *symptom, *sizes, *inputs;
   hsc_list programs, overrides;
   int64_t seed, most;
   double limit_s;
@@ -73,6 +75,7 @@ static const hsc_option options[] = {
     HSC_OPTION_FLAG(
         versions_args, all, "all|a", "try every release, not only those needed to find the change"),
     HSC_OPTION_INT(versions_args, most, "most", "N", 0, "try at most N releases; 0: no limit"),
+    HSC_OPTION_INPUTS(versions_args, inputs),
     HSC_OPTION_INT(versions_args, seed, "seed", "N", 0, "seed for the generated inputs"),
     HSC_OPTION_DOUBLE(
         versions_args, limit_s, "limit", "S", 60, "time limit of each job, in seconds"),
@@ -130,17 +133,47 @@ static void print_answer(hsc_cli *cli, const json_t *document) {
         cli, "no change: all %zu releases that were tried are alike%s\n",
         json_array_size(json_object_get(document, "tried")),
         json_array_size(json_object_get(document, "untried")) ? "; --all tries the rest" : "");
+  json_array_foreach (json_object_get(document, "restored_by"), i, change)
+    hsc_cli_print(cli, "with --option %s the bad release is good\n", json_string_value(change));
   hsc_cli_print(cli, "\n");
 }
 
+// What a reader of one screen gets; --format=json has all of it.
+enum { MOST_ROWS = 12, MOST_SKIPPED = 3, MOST_DIFFERENCES = 6, MOST_BYTES = 30 };
+
+static bool same_verdict(const json_t *tried, size_t i, size_t k) {
+  return !strcmp(text_at(json_array_get(tried, i), "verdict"),
+                 text_at(json_array_get(tried, k), "verdict"));
+}
+
+// Of many releases the ends, and those beside a change.
+static bool is_shown(const json_t *tried, size_t i) {
+  size_t count = json_array_size(tried);
+  return count <= MOST_ROWS || i == 0 || i + 1 == count || !same_verdict(tried, i, i - 1) ||
+         !same_verdict(tried, i, i + 1);
+}
+
+static void note_skipped(hsc_table *table, const json_t *skipped) {
+  json_t *row;
+  size_t i;
+  json_array_foreach (skipped, i, row) {
+    if (i == MOST_SKIPPED) {
+      hsc_table_note(table, "and %zu more were skipped (--format=json)",
+                     json_array_size(skipped) - MOST_SKIPPED);
+      return;
+    }
+    hsc_table_note(table, "%s was skipped: %.140s", text_at(row, "version"),
+                   text_at(row, "reason"));
+  }
+}
+
 static void note_differences(hsc_table *table, const json_t *differences) {
-  enum { MOST = 12, MOST_BYTES = 200 };
   json_t *row;
   size_t i;
   json_array_foreach (differences, i, row) {
-    if (i == MOST) {
+    if (i == MOST_DIFFERENCES) {
       hsc_table_note(table, "differs: and %zu more (--format=json)",
-                     json_array_size(differences) - MOST);
+                     json_array_size(differences) - MOST_DIFFERENCES);
       return;
     }
     char *before =
@@ -154,6 +187,22 @@ static void note_differences(hsc_table *table, const json_t *differences) {
   }
 }
 
+// A cost is held against the last release that was good, other symptoms against the reference.
+static void note_next(hsc_table *table, const json_t *document) {
+  const char *good = text_at(document, "last_good");
+  const char *bad = text_at(document, "first_bad");
+  const char *device = text_at(document, "device");
+  bool is_cost = json_is_number(json_object_get(document, "limit"));
+  bool has_fault = !hsc_starts_with(text_at(document, "symptom"), "fires") &&
+                   !hsc_starts_with(text_at(document, "symptom"), "unfused");
+  if (!bad || !good || !has_fault)
+    return;
+  hsc_table_note(table, "next: hloscope blame %s -d %s@%s --symptom %s%s%s%s%s",
+                 text_at(document, "program"), device, bad, text_at(document, "symptom"),
+                 is_cost ? " --against " : "", is_cost ? device : "", is_cost ? "@" : "",
+                 is_cost ? good : "");
+}
+
 static hsc_status *print_result(hsc_cli *cli, const json_t *document) {
   hsc_table *table = NULL;
   json_t *row;
@@ -162,20 +211,23 @@ static hsc_status *print_result(hsc_cli *cli, const json_t *document) {
   hsc_table_column(table, "version", "");
   hsc_table_column(table, "verdict", "");
   hsc_table_column(table, "seen", "");
-  json_array_foreach (json_object_get(document, "tried"), i, row) {
+  const json_t *tried = json_object_get(document, "tried");
+  json_array_foreach (tried, i, row) {
+    if (!is_shown(tried, i))
+      continue;
     hsc_table_row(table);
     hsc_table_text(table, text_at(row, "version"));
     hsc_table_text(table, text_at(row, "verdict"));
     hsc_table_text(table, text_at(row, "seen"));
   }
-  json_array_foreach (json_object_get(document, "skipped"), i, row)
-    hsc_table_note(table, "%s was skipped: %.200s", text_at(row, "version"),
-                   text_at(row, "reason"));
+  if (hsc_table_row_count(table) < json_array_size(tried))
+    hsc_table_note(table, "%zu more are as those around them (--format=json)",
+                   json_array_size(tried) - hsc_table_row_count(table));
+  note_skipped(table, json_object_get(document, "skipped"));
   note_differences(table, json_object_get(document, "differences"));
   json_array_foreach (json_object_get(document, "not_compared"), i, row)
     hsc_table_note(table, "not compared: %.200s", json_string_value(row));
-  json_array_foreach (json_object_get(document, "restored_by"), i, row)
-    hsc_table_note(table, "with --option %s the bad release is good", json_string_value(row));
+  note_next(table, document);
   print_answer(cli, document);
   return hsc_cli_table(cli, table);
 }
@@ -192,6 +244,7 @@ static hsc_status *run(const void *args_of_command, hsc_cli *cli) {
                             .all = args->all,
                             .most = args->most,
                             .seed = (uint64_t)args->seed,
+                            .inputs_file = args->inputs,
                             .limit_ns = (int64_t)(args->limit_s * 1e9),
                             .command = cli->command_line,
                             .progress = show_progress,
@@ -199,14 +252,21 @@ static hsc_status *run(const void *args_of_command, hsc_cli *cli) {
                             .stop = &stopped};
   json_t *overrides = NULL;
   json_t *document = NULL;
+  hsc_given_inputs inputs = {0};
   hsc_status *status = NULL;
   for (size_t i = 0; i < args->programs.count; i++)
     HSC_TRY(hsc_cli_program_file(cli, args->programs.items[i]));
   if (!(args->limit_s > 0) || args->most < 0)
     return hsc_cli_usage(cli, "--limit must be above 0, --most not below");
   HSC_TRY(hsc_symptom_parse(args->symptom, cli->arena, &o.symptom));
+  if (args->inputs && (args->programs.count > 1 || args->sizes))
+    return hsc_cli_usage(cli, "--inputs is for one program in one size");
   HSC_TRY(hsc_overrides_parse(args->overrides.items, args->overrides.count, &overrides));
   o.overrides = overrides;
+  HSC_GOTO(hsc_given_inputs_read(
+      &(hsc_given_inputs_options){.file = args->inputs, .program = args->programs.items[0]},
+      &inputs));
+  o.data = inputs.data;
   HSC_GOTO(hsc_store_open(NULL, &o.store));
   signal(SIGINT, on_signal);
   signal(SIGTERM, on_signal);
@@ -221,6 +281,7 @@ static hsc_status *run(const void *args_of_command, hsc_cli *cli) {
 done:
   json_decref(overrides);
   json_decref(document);
+  hsc_given_inputs_deinit(&inputs);
   hsc_store_close(o.store);
   return status;
 }

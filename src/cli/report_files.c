@@ -9,6 +9,7 @@
 #include "cli/profile_peaks.h"
 #include "cli/profile_short.h"
 #include "cli/report_lead.h"
+#include "cli/report_sums.h"
 #include "cli/trace_short.h"
 #include "lab/run/samples.h"
 #include "lab/run/stats_document.h"
@@ -95,8 +96,9 @@ void hsc_report_add_document(
   const char *kind = kind_of(document);
   hsc_page_lead lead = {0};
   hsc_report_lead(kind, document, &lead);
+  hsc_report_sums(kind, document, &lead.sums);
   hsc_page_part(page, kind, label, command_of(cli, kind, document), &lead, text);
-  if (lead.sentence.failed || lead.next.failed)
+  if (lead.sentence.failed || lead.next.failed || lead.sums.failed)
     page->out->failed = true;
   hsc_lead_deinit(&lead);
 }
@@ -259,9 +261,11 @@ void hsc_report_add_stages(hsc_page *page,
                            const char *label,
                            const char *command,
                            const hsc_hlo_stages *stages,
+                           const char *next,
                            hsc_view json) {
   hsc_page_lead lead = {0};
   hsc_report_lead_of_stages(stages, &lead);
+  hsc_bytes_append_text(&lead.next, next);
   hsc_page_part(page, "hlo_stages", label, command, &lead, json);
   hsc_lead_deinit(&lead);
 }
@@ -275,7 +279,8 @@ static hsc_status *add_stages(void *user, const hsc_hlo_stages *stages, hsc_view
       hsc_arena_printf(to->cli->arena,
                        "hloscope passes dump PROGRAM --output %s && hloscope report %s", to->path,
                        to->path),
-      stages, json);
+      stages, "Click an instruction to follow it through the stages, back to its line of source.",
+      json);
   return NULL;
 }
 

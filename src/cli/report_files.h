@@ -34,11 +34,13 @@ HSC_MUST_USE hsc_status *hsc_report_add_files(hsc_page *page,
 // JSON; failures of memory are sticky in the page's bytes.
 void hsc_report_add_document(
     hsc_page *page, const char *label, const json_t *document, hsc_view text, hsc_cli *cli);
-// Adds the stages of one module, as hsc_hlo_stages_read gives them.
+// Adds the stages of one module, as hsc_hlo_stages_read gives them. `next` is what to do with them,
+// a sentence.
 void hsc_report_add_stages(hsc_page *page,
                            const char *label,
                            const char *command,
                            const hsc_hlo_stages *stages,
+                           const char *next,
                            hsc_view json);
 
 // What a path holds, without reading all of it: "capture", "profile", "dumps", "json", or NULL for

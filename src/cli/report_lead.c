@@ -284,12 +284,19 @@ void hsc_report_lead_of_stages(const hsc_hlo_stages *s, hsc_page_lead *lead) {
     hsc_lead_say(lead, "%s was written at one stage only.", s->module);
     return;
   }
-  hsc_lead_say(lead, "%zu of %zu stages changed %s: %zu lines of HLO became %zu.", s->changed_count,
+  hsc_lead_say(lead, "%zu of %zu stages changed %s: %zu lines of HLO became %zu", s->changed_count,
                s->stage_count - 1, s->module, s->lines_before, s->lines_after);
+  if (s->pass_count)
+    hsc_lead_say(lead, ", most by %s (%zu lines came, %zu went)", s->passes[0].name,
+                 s->passes[0].came, s->passes[0].went);
+  hsc_lead_say(lead, ".");
   hsc_lead_number(lead, (double)s->stage_count - 1, "", "", "stages after the input");
   hsc_lead_number(lead, (double)s->changed_count, "", "", "changed the program");
   hsc_lead_number(lead, (double)s->lines_after, "", "", "lines at the end, of %zu",
                   s->lines_before);
+  lead->bar_title = "the lines that came or went, by pass";
+  for (size_t i = 0; i < s->pass_count; i++)
+    hsc_lead_bar(lead, s->passes[i].name, (double)(s->passes[i].came + s->passes[i].went), "");
 }
 
 // ---- runs ---------------------------------------------------------------------------------------

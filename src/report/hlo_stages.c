@@ -146,15 +146,71 @@ typedef struct module_text {
   hsc_map *lines;    // text -> number + 1
   hsc_bytes stages;  // what is between the brackets
   hsc_bytes before;  // the numbers of the lines of the stage before
+  hsc_bytes more;    // int32_t a line: how often the stage has it more than the one before
   hsc_hlo_stages sums;
+  hsc_hlo_pass *passes;  // [sums.pass_count]
   size_t bytes;
 } module_text;
 
+// How many lines came and went between the stage before and this one.
+static void count_lines(module_text *m, const hsc_bytes *numbers, size_t *came, size_t *went) {
+  const hsc_bytes *const sides[] = {&m->before, numbers};
+  size_t needed = hsc_map_count(m->lines) * sizeof(int32_t);
+  *came = 0;
+  *went = 0;
+  if (m->more.size < needed) {
+    size_t size = needed - m->more.size;
+    char *room = hsc_bytes_extend(&m->more, size);
+    if (!room)
+      return;  // sticky in m->more
+    memset(room, 0, size);
+  }
+  int32_t *more = (int32_t *)(void *)m->more.data;
+  for (int side = 0; side < 2; side++)
+    for (size_t i = 0; i < sides[side]->size / sizeof(uint32_t); i++)
+      more[((const uint32_t *)(const void *)sides[side]->data)[i]] += side ? 1 : -1;
+  // each line is counted where it is seen first, and is zero again for the next stage
+  for (int side = 0; side < 2; side++)
+    for (size_t i = 0; i < sides[side]->size / sizeof(uint32_t); i++) {
+      int32_t *balance = &more[((const uint32_t *)(const void *)sides[side]->data)[i]];
+      *came += *balance > 0 ? (size_t)*balance : 0;
+      *went += *balance < 0 ? (size_t)-*balance : 0;
+      *balance = 0;
+    }
+}
+
+static void add_to_pass(module_text *m, const char *name, size_t came, size_t went) {
+  size_t at = 0;
+  while (at < m->sums.pass_count && strcmp(m->passes[at].name, name) != 0)
+    at++;
+  if (at == m->sums.pass_count)
+    m->passes[m->sums.pass_count++] = (hsc_hlo_pass){.name = name};
+  m->passes[at].came += came;
+  m->passes[at].went += went;
+}
+
+static int by_lines(const void *a, const void *b) {
+  const hsc_hlo_pass *x = a;
+  const hsc_hlo_pass *y = b;
+  size_t of_x = x->came + x->went;
+  size_t of_y = y->came + y->went;
+  if (of_x != of_y)
+    return of_x < of_y ? 1 : -1;
+  return strcmp(x->name, y->name);
+}
+
 // Counts a stage and keeps its lines' numbers for the next one; takes them.
-static void count_stage(module_text *m, hsc_bytes *numbers) {
+static void count_stage(
+    module_text *m, const char *pass, hsc_bytes *numbers, size_t *came, size_t *went) {
   hsc_hlo_stages *sums = &m->sums;
   bool is_same = m->before.size == numbers->size &&
                  (!numbers->size || !memcmp(m->before.data, numbers->data, numbers->size));
+  *came = 0;
+  *went = 0;
+  if (sums->stage_count && !is_same)
+    count_lines(m, numbers, came, went);
+  if (*came + *went)
+    add_to_pass(m, pass, *came, *went);
   sums->lines_after = numbers->size / sizeof(uint32_t);
   if (!sums->stage_count)
     sums->lines_before = sums->lines_after;
@@ -200,15 +256,23 @@ static hsc_status *add_stage(module_text *m, const char *dir, const stage *s) {
     hsc_json_kv_int(&json, "run", s->run);
     const char *pass = s->word ? s->word : s->parts + s->pass;
     hsc_json_kv_string(&json, "pipeline", s->pipeline ? s->parts + s->pipeline : "");
-    hsc_json_kv_string(&json, "pass", !strcmp(pass, "pipeline-start") ? "start" : pass);
+    if (!strcmp(pass, "pipeline-start"))
+      pass = "start";
+    hsc_json_kv_string(&json, "pass", pass);
     hsc_json_key(&json, "lines");
     hsc_bytes coded = {0};
     hsc_base64(&coded, numbers.data, numbers.size);
     hsc_json_string(&json, hsc_bytes_text(&coded));
-    hsc_json_end_object(&json);
     status = hsc_bytes_status(&coded);
     hsc_bytes_deinit(&coded);
-    count_stage(m, &numbers);
+    size_t came;
+    size_t went;
+    count_stage(m, pass, &numbers, &came, &went);
+    hsc_json_kv_int(&json, "came", (int64_t)came);
+    hsc_json_kv_int(&json, "went", (int64_t)went);
+    hsc_json_end_object(&json);
+    if (!status)
+      status = hsc_bytes_status(&m->more);
   }
   hsc_bytes_deinit(&text);
   hsc_bytes_deinit(&numbers);
@@ -230,6 +294,10 @@ static hsc_status *one_module(const char *dir,
   m.sums.module = name;
   if (!status)
     status = hsc_map_create(&m.lines);
+  if (!status) {
+    m.passes = HSC_NEW_ARRAY(m.arena, hsc_hlo_pass, count);  // a stage is of one pass
+    status = hsc_arena_status(m.arena);
+  }
   for (size_t i = 0; i < count && !status; i++)
     status = add_stage(&m, dir, &stages[i]);
   if (!status) {
@@ -251,11 +319,15 @@ static hsc_status *one_module(const char *dir,
     hsc_bytes_append_text(&out, "]}");
     status = hsc_bytes_status(&out);
   }
+  if (m.sums.pass_count)
+    qsort(m.passes, m.sums.pass_count, sizeof *m.passes, by_lines);
+  m.sums.passes = m.passes;
   if (!status)
     status = put(user, &m.sums, hsc_bytes_view(&out));
   hsc_bytes_deinit(&out);
   hsc_bytes_deinit(&m.stages);
   hsc_bytes_deinit(&m.before);
+  hsc_bytes_deinit(&m.more);
   if (m.lines)
     hsc_map_destroy(m.lines);
   if (m.arena)

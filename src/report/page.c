@@ -82,6 +82,10 @@ void hsc_page_part(hsc_page *page,
       out->failed = true;
     hsc_bytes_deinit(&text);
   }
+  if (lead && lead->sums.size) {
+    hsc_bytes_append_text(out, ",\"sums\":");
+    append_escaped(out, hsc_bytes_view(&lead->sums));
+  }
   page->has_charts = page->has_charts || needs_charts(kind);
   hsc_bytes_append_text(out, ",\"json\":");
   append_escaped(out, json);

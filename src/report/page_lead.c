@@ -129,5 +129,6 @@ void hsc_lead_json(const hsc_page_lead *lead, hsc_bytes *out) {
 void hsc_lead_deinit(hsc_page_lead *lead) {
   hsc_bytes_deinit(&lead->sentence);
   hsc_bytes_deinit(&lead->next);
+  hsc_bytes_deinit(&lead->sums);
   *lead = (hsc_page_lead){0};
 }

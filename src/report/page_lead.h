@@ -34,6 +34,8 @@ typedef struct hsc_page_lead {
     const char *tone;  // "", "good", "bad", "warn": a literal
   } numbers[HSC_LEAD_NUMBERS];
   size_t number_count;
+  hsc_bytes
+      sums;  // JSON of what the tables and charts below add up; nothing is written where empty
 } hsc_page_lead;
 
 // Appends to the sentence.

@@ -25,7 +25,8 @@ FAULTS = """(() => {
   for (const e of [lead, ...lead.querySelectorAll('.answer, .bar, .keys span, .card, .next')]) if (!inside(e)) faults.push('not on the screen: ' + e.className + ' ' + e.textContent.slice(0, 60));
   if (!lead.querySelector('.answer')) faults.push('no sentence');
   const bars = lead.querySelectorAll('.bar'), parts = [...lead.querySelectorAll('.bar > div')].map((e) => e.getBoundingClientRect());
-  if (bars.length > 1) faults.push(bars.length + ' bars');
+  if (bars.length !== 1) faults.push(bars.length + ' bars');
+  if (!lead.querySelector('.next')) faults.push('nothing to do next');
   parts.slice(1).forEach((r, i) => { if (r.left < parts[i].right - 0.5) faults.push('parts overlap'); });
   if (parts.length !== lead.querySelectorAll('.keys span i').length) faults.push('a part without its name');
   if (lead.querySelectorAll('.card').length > 3) faults.push('more than three numbers');

@@ -11,6 +11,7 @@ import gzip
 import html.parser
 import json
 import os
+import pathlib
 import re
 import shutil
 import struct
@@ -676,6 +677,14 @@ def main():
             frames = {"median": 1e9}
         report("the timeline moves at 30 frames a second", frames["median"] < 1000 / 30, frames)
     views(run, inputs, directory, root)
+    # numbers that are added up come from report_sums.c and report_lead.c, so that none disagree
+    adds = [
+        f"{script.name}: {line.strip()[:100]}"
+        for script in sorted(pathlib.Path(root, "src/report/page").glob("*.js"))
+        for line in script.read_text().splitlines()
+        if re.search(r"\.reduce\([^)]*\) => \(?\w+ \+ |\b(sum|total|seconds|runs)\b *\+=", line)
+    ]
+    report("the page adds nothing up", not adds, "\n".join(adds))
     print(f"1..{number}")
     shutil.rmtree(directory, ignore_errors=True)
     return failed > 0

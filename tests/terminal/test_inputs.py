@@ -44,6 +44,42 @@ ENTRY e {
   ROOT r = f32[2]{0} subtract(x, y)
 }
 """
+# As many turns as the input says: what tells whether the numbers reach the runs that are timed.
+LOOP = """HloModule loop
+body {
+  s = (s32[], f32[8]) parameter(0)
+  i = s32[] get-tuple-element(s), index=0
+  x = f32[8] get-tuple-element(s), index=1
+  one = s32[] constant(1)
+  less = s32[] subtract(i, one)
+  y = f32[8] cosine(x)
+  ROOT t = (s32[], f32[8]) tuple(less, y)
+}
+cond {
+  s = (s32[], f32[8]) parameter(0)
+  i = s32[] get-tuple-element(s), index=0
+  zero = s32[] constant(0)
+  ROOT c = pred[] compare(i, zero), direction=GT
+}
+ENTRY e {
+  n = s32[] parameter(0)
+  start = f32[8] parameter(1)
+  s = (s32[], f32[8]) tuple(n, start)
+  w = (s32[], f32[8]) while(s), condition=cond, body=body
+  ROOT r = f32[8] get-tuple-element(w), index=1
+}
+"""
+# A tuple and a constant that `tune` makes an argument: inputs are leaves, not parameters.
+CONSTANT = """HloModule c
+ENTRY e {
+  p = (f32[128,128], f32[128,128]) parameter(0)
+  x = f32[128,128] get-tuple-element(p), index=0
+  y = f32[128,128] get-tuple-element(p), index=1
+  k = f32[128,128] constant({%s})
+  z = f32[128,128] dot(x, k), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+  ROOT r = f32[128,128] add(z, y)
+}
+""" % ",".join("{" + ",".join(str((i * j) % 7) for j in range(128)) + "}" for i in range(128))
 A = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0]
 B = [10.0, 20.0, 30.0, 40.0, 50.0, 60.0]
 WANTED = [a - 2 * b for a, b in zip(A, B)]
@@ -80,7 +116,7 @@ def report(good, name, text=""):
 def main():
     hloscope = pathlib.Path(sys.argv[1]).resolve()
     folder = pathlib.Path(tempfile.mkdtemp(prefix="hloscope-inputs-"))
-    texts = {"m": PROGRAM, "n": NARROW, "t": TUPLE}
+    texts = {"m": PROGRAM, "n": NARROW, "t": TUPLE, "loop": LOOP, "c": CONSTANT}
     for name, text in texts.items():
         (folder / f"{name}.hlo").write_text(text)
 
@@ -161,6 +197,49 @@ def main():
         said = refusal.stdout + refusal.stderr
         report("'y', which is no input" in said, f"{' '.join(words)} refuses other names", refusal)
     report(verb(["blame"], npz(arr_0=a, arr_1=b)).returncode == 0, "blame takes them")
+
+    def tune(data, program, *more):
+        done = run(
+            data, "--format=json", "--store=store", "-q", *more, program=program, verb="tune"
+        )
+        return json.loads(done.stdout or "{}"), done
+
+    eight = npy([1.0] * 8, (8,))
+    seconds = []
+    for turns in (10, 200000):
+        data = npz(n=npy([turns], (), "<i4"), start=eight)
+        answer, done = tune(data, "loop", "--only=batch", "--time-budget=4")
+        seconds.append((answer.get("baseline") or {}).get("run_seconds") or 0)
+    report(
+        seconds[0] > 0 and seconds[1] > 20 * seconds[0],
+        "tune measures on the numbers that were given",
+        f"{seconds} {done}",
+    )
+    batch = next((row for row in answer.get("rows", []) if row["name"] == "batch"), {})
+    report(
+        answer.get("inputs") == {"seed": 0, "file": "given.npz"} and batch.get("message") is None,
+        "and says so; a batch has them for each example",
+        f"{answer.get('inputs')} {batch}",
+    )
+    square = npy([0.5] * 128 * 128, (128, 128))
+    plain = [hloscope, "tune", "c.hlo", "--format=json", "--store=store", "--time-budget=4"]
+    for name in ("given", "seeded"):
+        more = ["--only=argument", *(["--inputs=given.npz"] if name == "given" else [])]
+        (folder / "given.npz").write_bytes(npz(**{"p.0": square, "p.1": square}))
+        done = subprocess.run([*plain, *more], cwd=folder, capture_output=True, text=True)
+        answer = json.loads(done.stdout or "{}")
+        rows = [row for row in answer.get("rows", []) if row["name"] == "argument"]
+        report(
+            len(rows) == 1 and rows[0]["message"] is None and rows[0]["outcome"] != "error",
+            f"a constant as an argument beside a tuple, {name}",
+            f"{rows} {done}",
+        )
+    for words in (["tune"], ["versions", "--from=0.7.0"]):
+        refusal = verb(words, npz(x=b, y=a))
+        said = refusal.stdout + refusal.stderr
+        report("'y', which is no input" in said, f"{words[0]} refuses other names", refusal)
+    sizes = verb(["versions", "--sizes=2=2,3"], npz(x=b))
+    report("one program in one size" in sizes.stdout, "versions: not with sizes", sizes)
 
     wide = npz(arr_0=npy(A, (2, 3), "<f8"), arr_1=b)
     refused("another type", wide, "float64", "f32[2,3]", "astype(numpy.float32)")

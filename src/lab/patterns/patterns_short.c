@@ -4,7 +4,9 @@
 
 #include "lab/patterns/patterns_internal.h"
 
-enum { BAR_WIDTH = 30, MOST_PARTS = 6, ANSWER_LEAST = 60, MOST_SHARES = 256 };
+enum { MOST_PARTS = 6, ANSWER_LEAST = 60, MOST_SHARES = 256 };
+// Of bars, in columns; what the other columns take beside the graph's name.
+enum { BAR_LEAST = 12, BAR_MOST = 30, BESIDE_BARS = 56, NAME_MOST = 24 };
 
 // From nothing to the first result; each with the sign that its part of a bar is drawn with.
 static const struct {
@@ -36,13 +38,13 @@ static bool first_use_of(const json_t *config, first_use *out_use) {
   return out_use->total > 0;
 }
 
-static void draw_bar(const first_use *use, bool unicode, hsc_bytes *out) {
+static void draw_bar(const first_use *use, int width, bool unicode, hsc_bytes *out) {
   double until = 0;
   int drawn = 0;
   out->size = 0;
   for (size_t i = 0; i < HSC_COUNT_OF(PARTS); i++) {
     until += use->parts[i];
-    for (int end = (int)lround(until / use->total * BAR_WIDTH); drawn < end; drawn++)
+    for (int end = (int)lround(until / use->total * width); drawn < end; drawn++)
       hsc_bytes_append_text(out, unicode ? PARTS[i].sign : PARTS[i].ascii);
   }
 }
@@ -96,7 +98,24 @@ static void write_headline(const json_t *patterns, hsc_bytes *out) {
                    words[best], median * 100, count, shares[0] * 100, shares[count - 1] * 100);
 }
 
-// "2.21x slower" of a pattern of the graph against its natural loop; "" when it was not compared.
+// As wide as the line allows: a bar that is cut would show other shares.
+static int bar_width(const json_t *patterns, const hsc_text_style *style) {
+  const char *key;
+  const json_t *config;
+  int name = 0;
+  json_object_foreach ((json_t *)(uintptr_t)patterns, key, config) {
+    const char *graph = json_string_value(json_object_get(config, "graph"));
+    int width = graph ? hsc_text_width(graph, strlen(graph)) : 0;
+    name = width > name ? width : name;
+  }
+  int left = width_of(style) - BESIDE_BARS - (name < NAME_MOST ? name : NAME_MOST);
+  if (left > BAR_MOST)
+    return BAR_MOST;
+  return left > BAR_LEAST ? left : BAR_LEAST;
+}
+
+// "2.21x" the time of a run of the graph's natural loop, "same", "?" where it cannot be told; ""
+// when it was not compared.
 static const char *compared(const json_t *result,
                             const char *graph,
                             const char *pattern,
@@ -110,8 +129,11 @@ static const char *compared(const json_t *result,
     double ratio = hsc_json_number(hsc_json_path(row, "ratio", "estimate", NULL));
     if (!of || !which || strcmp(of, graph) != 0 || strcmp(which, pattern) != 0)
       continue;
-    snprintf(out_text, 32, "%.2fx %s", ratio, verdict ? verdict : "");
-    return out_text;
+    bool differs = verdict && (!strcmp(verdict, "slower") || !strcmp(verdict, "faster"));
+    snprintf(out_text, 32, "%.2fx", ratio);
+    if (differs)
+      return out_text;
+    return verdict && !strcmp(verdict, "same") ? "same" : "?";
   }
   return "";
 }
@@ -139,7 +161,7 @@ static hsc_status *write_bars(const json_t *result, const hsc_text_style *style,
       first = pattern;  // the natural loop, where it was measured
     if (!graph || !pattern || strcmp(pattern, first) != 0 || !first_use_of(config, &use))
       continue;
-    draw_bar(&use, style->unicode, &bar);
+    draw_bar(&use, bar_width(json_object_get(result, "patterns"), style), style->unicode, &bar);
     hsc_table_row(table);
     hsc_table_text(table, graph);
     hsc_table_text(table, hsc_bytes_text(&bar));
@@ -156,12 +178,16 @@ static hsc_status *write_bars(const json_t *result, const hsc_text_style *style,
     hsc_bytes_printf(&legend, "%s%s %s", i ? "  " : "",
                      style->unicode ? PARTS[i].sign : PARTS[i].ascii, PARTS[i].name);
   hsc_table_note(table, "%s", hsc_bytes_text(&legend));
+  hsc_table_note(table,
+                 "dependent, vmap, scan: times a run of the natural loop; ? cannot be told yet");
   hsc_bytes_deinit(&legend);
   hsc_status *status = NULL;
+  hsc_text_style narrow = *style;  // in a pipe too: one screen
+  narrow.width = width_of(style);
   if (hsc_table_row_count(table) > 0)
     hsc_bytes_append_char(out, '\n');
   if (hsc_table_row_count(table) > 0)
-    status = hsc_table_print(table, HSC_FORMAT_TEXT, style, out);
+    status = hsc_table_print(table, HSC_FORMAT_TEXT, &narrow, out);
   hsc_table_destroy(table);
   return status;
 }

@@ -4,6 +4,7 @@
 
 #include "base/core/clock.h"
 #include "base/files/file_io.h"
+#include "lab/run/given_inputs.h"
 #include "worker/scratch.h"
 
 enum { MOST_ROUNDS = 8 };
@@ -227,6 +228,11 @@ static hsc_status *open_experiment(hsc__reducer *r) {
       hsc_arena_printf(r->result->arena, "reduce %s %s %s against %s seed %llu limit %lld%s",
                        fingerprint, device, asked, against, (unsigned long long)o->observer.seed,
                        (long long)o->observer.limit_ns, o->keep_sizes ? " sizes kept" : "");
+  if (o->data) {
+    char inputs[33];
+    HSC_TRY(hsc_given_inputs_digest(o->data, inputs));
+    plan = hsc_arena_printf(r->result->arena, "%s inputs %s", plan, inputs);
+  }
   HSC_TRY(hsc_arena_status(r->result->arena));
   if (!o->fresh)
     HSC_TRY(hsc_store_resumable(o->store, plan, &r->result->experiment));

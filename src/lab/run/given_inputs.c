@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 
+#include "base/core/hash.h"
 #include "base/files/file_io.h"
 #include "formats/numpy/numpy_file.h"
 #include "hlo/ir/hlo.h"
@@ -230,6 +231,30 @@ void hsc_given_inputs_deinit(hsc_given_inputs *inputs) {
   json_decref(inputs->data);
   hsc_scratch_destroy(inputs->dir);
   *inputs = (hsc_given_inputs){0};
+}
+
+hsc_status *hsc_given_inputs_digest(const json_t *data, char out_text[33]) {
+  hsc_bytes all = {0};
+  hsc_bytes file = {0};
+  hsc_status *status = NULL;
+  size_t i;
+  json_t *entry;
+  json_array_foreach (data, i, entry) {
+    char text[33] = "seed";
+    if (json_is_string(entry) && !status) {
+      hsc_bytes_reset(&file);
+      status = hsc_file_read(json_string_value(entry), &file);
+      hsc_hash128_hex(hsc_hash128_of(file.data, file.size, 0), text);
+    }
+    hsc_bytes_printf(&all, "%s ", text);
+  }
+  if (!status)
+    status = hsc_bytes_status(&all);
+  if (!status)
+    hsc_hash128_hex(hsc_hash128_of(all.data, all.size, 0), out_text);
+  hsc_bytes_deinit(&file);
+  hsc_bytes_deinit(&all);
+  return status;
 }
 
 hsc_status *hsc_given_inputs_read(const hsc_given_inputs_options *o, hsc_given_inputs *out) {

@@ -28,4 +28,7 @@ typedef struct hsc_given_inputs {
 // the inputs and the line of Python that makes it right), those of the two files.
 HSC_MUST_USE hsc_status *hsc_given_inputs_read(const hsc_given_inputs_options *options,
                                                hsc_given_inputs *out_inputs);
+// What is in the files that `data` names (borrowed; NULL = none), for plans: a search goes on only
+// with the numbers that it began with. Errors: a file that cannot be read.
+HSC_MUST_USE hsc_status *hsc_given_inputs_digest(const json_t *data, char out_text[33]);
 void hsc_given_inputs_deinit(hsc_given_inputs *inputs);  // zeros are fine

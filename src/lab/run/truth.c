@@ -22,9 +22,13 @@ static json_t *request_of(const hsc_truth_options *o, bool evaluator, const char
   json_t *transforms = json_array();
   for (size_t i = 0; i < o->transform_count; i++)
     json_array_append_new(transforms, json_string(o->transforms[i]));
-  return json_pack("{s:s, s:s, s:o, s:I, s:[s], s:s}", "job", evaluator ? "evaluate" : "run",
-                   "program", o->program, "transforms", transforms, "seed", (json_int_t)o->seed,
-                   "cache", "memory", "save_to", directory);
+  json_t *request =
+      json_pack("{s:s, s:s, s:o, s:I, s:[s], s:s}", "job", evaluator ? "evaluate" : "run",
+                "program", o->program, "transforms", transforms, "seed", (json_int_t)o->seed,
+                "cache", "memory", "save_to", directory);
+  if (request && o->data)
+    json_object_set(request, "data", o->data);
+  return request;
 }
 
 static int64_t limit_of(const hsc_truth_options *o) {

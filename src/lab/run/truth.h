@@ -14,6 +14,7 @@ typedef struct hsc_truth_options {
   const char *executable;  // to start workers with; NULL = the running one
   const char *scratch;     // a directory; the outputs' files stay there
   uint64_t seed;           // of the inputs
+  json_t *data;            // "data" of the jobs (hsc_given_inputs_read); NULL = the seed's
   double limit_s;          // that each runner gets
   int64_t deadline_ns;     // on hsc_now_ns: nobody runs for longer; 0 = none
   void (*progress)(void *user, const char *text);  // may be NULL

@@ -6,6 +6,7 @@
 
 #include "base/core/clock.h"
 #include "base/files/file_io.h"
+#include "lab/run/given_inputs.h"
 #include "lab/run/json_tree.h"
 #include "lab/store/environment.h"
 #include "lab/tune/tune_internal.h"
@@ -28,6 +29,11 @@ static hsc_status *plan_hash(const hsc_tune_options *o, char out_hash[33]) {
   char *overrides = o->overrides ? json_dumps(o->overrides, JSON_COMPACT | JSON_SORT_KEYS) : NULL;
   hsc_bytes_printf(&text, "|o %s", overrides ? overrides : "");
   free(overrides);
+  char inputs[33] = "";
+  if (o->data && !status)
+    status = hsc_given_inputs_digest(o->data, inputs);
+  if (*inputs)
+    hsc_bytes_printf(&text, "|i %s", inputs);
   if (!status)
     status = hsc_bytes_status(&text);
   if (!status)

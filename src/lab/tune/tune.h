@@ -34,7 +34,9 @@ typedef struct hsc_tune_options {
   double budget_s;      // of the whole; 0 = no limit
   double margin;        // a gain that is not worth a line, as a share
   uint64_t seed;
-  int64_t limit_ns;  // for one job of a worker
+  json_t *data;  // "data" of the runs (hsc_given_inputs_read); NULL = the seed's. Borrowed
+  const char *inputs_file;  // what `data` is from, for the document; NULL = none
+  int64_t limit_ns;         // for one job of a worker
   const char *command, *executable;
   hsc_store *store;
   bool resume;

@@ -64,6 +64,65 @@ static const char *places_text(tune_run *run, places *p) {
   return text;
 }
 
+// ---- inputs that were given ---------------------------------------------------------------------
+
+// "data" of the program's own inputs, an entry a leaf: as given, else as the seed makes them. A new
+// reference.
+static json_t *own_inputs(const tune_run *run, const hsc_module *module) {
+  if (run->options->data)
+    return json_copy(run->options->data);
+  json_t *data = json_array();
+  for (int i = 0; i < module->entry->parameter_count; i++)
+    for (int k = 0; k < hsc_shape_leaf_count(&module->entry->parameters[i]->shape); k++)
+      json_array_append_new(data, json_null());
+  return data;
+}
+
+// The file's numbers BATCH times, one after the other: every example gets what was given.
+static hsc_status *write_repeated(tune_run *run, const char *from, size_t input, json_t *data) {
+  hsc_bytes numbers = {0};
+  hsc_bytes repeated = {0};
+  const char *path = hsc_arena_printf(run->arena, "%s/batch_%zu.bin", run->scratch, input);
+  hsc_status *status = hsc_arena_status(run->arena);
+  if (!status)
+    status = hsc_file_read(from, &numbers);
+  for (int i = 0; i < BATCH && !status; i++)
+    hsc_bytes_append(&repeated, numbers.data, numbers.size);
+  if (!status)
+    status = hsc_bytes_status(&repeated);
+  if (!status)
+    status = hsc_file_write_atomic(path, repeated.data, repeated.size);
+  if (!status)
+    json_array_set_new(data, input, json_string(path));
+  hsc_bytes_deinit(&numbers);
+  hsc_bytes_deinit(&repeated);
+  return status;
+}
+
+// "data" of the batched program, whose parameters have the leaves of `module`; NULL where the seed
+// makes everything. A new reference.
+static hsc_status *batched_inputs(tune_run *run,
+                                  const hsc_module *module,
+                                  const hsc_module *batched,
+                                  json_t **out_data) {
+  json_t *data = run->options->data ? json_copy(run->options->data) : NULL;
+  hsc_status *status = NULL;
+  size_t input = 0;
+  for (int i = 0; data && i < module->entry->parameter_count; i++) {
+    const hsc_shape *one = &module->entry->parameters[i]->shape;
+    const hsc_shape *many = &batched->entry->parameters[i]->shape;
+    for (int k = 0; k < hsc_shape_leaf_count(one) && !status; k++, input++) {
+      const char *path = json_string_value(json_array_get(data, input));
+      bool is_batched =
+          hsc_shape_bytes(hsc_shape_leaf(one, k)) != hsc_shape_bytes(hsc_shape_leaf(many, k));
+      if (path && is_batched)
+        status = write_repeated(run, path, input, data);
+    }
+  }
+  *out_data = data;
+  return status;
+}
+
 // ---- batch --------------------------------------------------------------------------------------
 
 static hsc_status *add_batch(tune_run *run, const hsc_module *module) {
@@ -75,11 +134,19 @@ static hsc_status *add_batch(tune_run *run, const hsc_module *module) {
     hsc_status_free(refused);
     return NULL;
   }
+  json_t *data = NULL;
+  hsc_status *status = batched_inputs(run, module, batched, &data);
   hsc_module_destroy(batched);
-  HSC_TRY(
-      hsc__tune_add(run, TUNE_CHANGE, "batch",
-                    "jax.vmap(f) over 8 inputs that are there at once; time is counted an input",
-                    "a call does more at once", CHANGE_WEIGHT, &c));
+  if (!status)
+    status =
+        hsc__tune_add(run, TUNE_CHANGE, "batch",
+                      "jax.vmap(f) over 8 inputs that are there at once; time is counted an input",
+                      "a call does more at once", CHANGE_WEIGHT, &c);
+  if (status) {
+    json_decref(data);
+    return status;
+  }
+  c->data = data;
   c->transform = hsc_arena_printf(run->arena, "vmap:%d", BATCH);
   c->parts = BATCH;
   return hsc_arena_status(run->arena);
@@ -191,12 +258,10 @@ static hsc_status *add_arguments(tune_run *run, const hsc_module *module) {
   hsc_module *changed = NULL;
   tune_candidate *c = NULL;
   places p = {0};
-  json_t *data = json_array();
   HSC_TRY(hsc_module_clone(module, &changed));
+  json_t *data = own_inputs(run, module);
   hsc_computation *entry = changed->entry;
   hsc_status *status = NULL;
-  for (int i = 0; i < entry->parameter_count; i++)
-    json_array_append_new(data, json_null());
   int found = 0;
   for (hsc_instr *next = NULL, *instr = entry->first; instr && !status; instr = next) {
     next = instr->next;

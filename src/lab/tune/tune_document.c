@@ -327,6 +327,10 @@ hsc_status *hsc__tune_document(tune_run *run, json_t **out_result) {
   json_object_set_new(document, "ended_by", run->interrupted ? json_string(ended_by) : json_null());
   json_object_set_new(document, "tuned_for", json_string(goal_of(run)));
   json_object_set_new(document, "headline", text_json(&headline));
+  json_t *inputs = json_pack("{s:I}", "seed", (json_int_t)o->seed);
+  if (inputs && o->inputs_file)
+    json_object_set_new(inputs, "file", json_string(o->inputs_file));
+  json_object_set_new(document, "inputs", inputs);
   json_object_set_new(document, "answer", answer_of(run, best));
   json_object_set_new(document, "least_memory", answer_of(run, less));
   json_object_set_new(document, "fewest_kernels", answer_of(run, fewer));

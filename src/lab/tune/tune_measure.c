@@ -100,8 +100,9 @@ json_t *hsc__tune_request(const tune_run *run, const char *job, const tune_candi
       json_pack("{s:s, s:s, s:o, s:o, s:I, s:[s]}", "job", job, "program",
                 c && c->program ? c->program : o->program, "transforms", transforms, "overrides",
                 overrides, "seed", (json_int_t)o->seed, "cache", "memory");
-  if (request && c && c->data)
-    json_object_set(request, "data", c->data);
+  json_t *data = c && c->data ? c->data : o->data;
+  if (request && data)
+    json_object_set(request, "data", data);
   return request;
 }
 
@@ -538,6 +539,7 @@ static hsc_status *find_truth(tune_run *run) {
                                .device = o->device->text,
                                .executable = o->executable,
                                .seed = o->seed,
+                               .data = o->data,
                                .scratch = run->scratch,
                                .limit_s = o->budget_s > 0 ? fmin(60, o->budget_s / 10) : 60,
                                .stop = o->stop};

@@ -176,6 +176,8 @@ static hsc_status *read_operators(hsc__versions *v, hsc_lab_worker *worker, made
   json_object_set_new(request, "xspace_to", json_string(path));
   if (v->size_count)
     json_object_set_new(request, "program", json_string(v->sizes[0].path));
+  else if (v->options->data)
+    json_object_set(request, "data", v->options->data);
   hsc_status *status = hsc_lab_worker_call(worker, request, hsc__version_limit_ns(v), &answer);
   json_decref(request);
   if (status)

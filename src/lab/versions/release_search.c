@@ -10,6 +10,7 @@
 #include "base/text/text.h"
 #include "formats/common/formats.h"
 #include "lab/devices/device_version.h"
+#include "lab/run/given_inputs.h"
 #include "lab/run/json_tree.h"
 #include "lab/versions/release_search_internal.h"
 #include "worker/scratch.h"
@@ -201,6 +202,10 @@ static json_t *document_of(const hsc__versions *v, json_t *changes) {
                 first_of(changes, "first_bad"), "mended_in", first_of(changes, "mended_in"),
                 "limit", hsc_json_real(v->limit), "tried", tried, "skipped", skipped, "untried",
                 untried, "changes", json_incref(changes), "command", v->options->command);
+  json_t *inputs = json_pack("{s:I}", "seed", (json_int_t)v->options->seed);
+  if (inputs && v->options->inputs_file)
+    json_object_set_new(inputs, "file", json_string(v->options->inputs_file));
+  json_object_set_new(document, "inputs", inputs);
   json_t *sizes = json_array();
   for (size_t i = 0; i < v->size_count; i++)
     json_array_append_new(sizes, json_real(v->sizes[i].size));
@@ -245,6 +250,10 @@ static hsc_status *plan_of(const hsc__versions *v, const char **out_plan) {
                        v->device, v->tries[0].version, v->tries[v->count - 1].version,
                        o->symptom.text, (unsigned long long)o->seed, options ? options : "");
   free(options);
+  if (o->data && !status) {
+    status = hsc_given_inputs_digest(o->data, digits);
+    *out_plan = hsc_arena_printf(v->arena, "%s inputs %s", *out_plan, digits);
+  }
   return status ? status : hsc_arena_status(v->arena);
 }
 

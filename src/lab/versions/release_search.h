@@ -31,10 +31,12 @@ typedef struct hsc_versions_options {
   int64_t most;       // releases that are tried; 0 = no limit
   json_t *overrides;  // compile options; NULL = none
   uint64_t seed;
-  int64_t limit_ns;        // of a job; 0 = 60 s
-  const char *executable;  // to start workers with; NULL = the running one
-  const char *command;     // for the store
-  hsc_store *store;        // NULL = nothing is kept
+  json_t *data;             // of one program's inputs (hsc_given_inputs_read); NULL = the seed's
+  const char *inputs_file;  // what `data` is from, for the document; NULL = none
+  int64_t limit_ns;         // of a job; 0 = 60 s
+  const char *executable;   // to start workers with; NULL = the running one
+  const char *command;      // for the store
+  hsc_store *store;         // NULL = nothing is kept
   void (*progress)(void *user, const char *version, const char *text);
   void *user;
   const volatile int *stop;

@@ -59,6 +59,8 @@ static json_t *request_of(const hsc__versions *v, json_t *overrides) {
     json_object_set_new(request, "warmups", json_integer(1));
     json_object_set_new(request, "budget_s", json_real(3));
   }
+  if (request && runs && v->options->data)
+    json_object_set(request, "data", v->options->data);
   if (request && overrides)
     json_object_set(request, "overrides", overrides);
   return request;
@@ -180,8 +182,9 @@ static hsc_status *observe(hsc__versions *v,
                             .stop = v->options->stop};
   HSC_TRY(hsc_arena_status(v->arena));
   HSC_TRY(hsc_observer_create(&o, &observer));
-  hsc_status *status = hsc_observer_look(observer, &v->options->symptom,
-                                         &(hsc_looked_at){.path = v->program}, &seen);
+  hsc_status *status =
+      hsc_observer_look(observer, &v->options->symptom,
+                        &(hsc_looked_at){.path = v->program, .data = v->options->data}, &seen);
   if (!status) {
     t->seen = hsc_arena_strdup(v->arena, seen.text ? seen.text : "");
     t->value = seen.value;

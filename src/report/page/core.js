@@ -6,7 +6,7 @@
 /** @typedef {{view: string, columns: Column[], rows: Object<string, any>[], notes: string[]}} TableData */
 /** @typedef {{title: string, parts: {name: string, text: string, share: number}[]}} Bar */
 /** What is seen first of a part; computed by the program, printed here. @typedef {{sentence: string|null, bar: Bar|null, numbers: {value: string, label: string, tone: string}[], next: string|null}} Lead */
-/** @typedef {{kind: string, label: string, command: string, lead?: Lead, json: any}} Part */
+/** `sums` is what tables and charts of a kind add up (report_sums.h): computed by the program too. @typedef {{kind: string, label: string, command: string, lead?: Lead, sums?: any, json: any}} Part */
 
 /** Makes an element. Attributes that begin with "on" are listeners; children are elements or texts.
  * @param {string} tag @param {Object<string, any>} [attributes] @param {...(Node|string|number|null|undefined|false)} children @returns {HTMLElement} */

@@ -140,8 +140,7 @@ function hloPart(json, part, main) {
       }
     }
     view = { rows: shownRows, same };
-    const more = rows.filter((r) => r[0] < 0).length, less = rows.filter((r) => r[1] < 0).length, other = rows.filter((r) => r[0] >= 0 && r[1] >= 0 && !same(r)).length;
-    status.textContent = at ? (stages[at].same ? "nothing changed" : `${other} changed, ${less} removed, ${more} added`) : "the program as it came";
+    status.textContent = at ? (stages[at].same ? "nothing changed" : `${stages[at].came} lines came, ${stages[at].went} went`) : "the program as it came";
     space.style.height = shownRows.length * ROW + "px";
     pane.scrollTop = 0;
     heads.replaceChildren(h("b", {}, at ? "before " + stages[at].pass : ""), h("b", {}, at ? "after " + stages[at].pass : stages[at].pass || "input"));

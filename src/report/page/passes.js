@@ -56,32 +56,18 @@ function flameView(title, root, text) {
   return h("div", {}, place, path);
 }
 
-/** The tree of pipelines from the flat list: a pipeline's depth says under which one it stands. @param {any} json */
-function compileTree(json) {
-  const root = { name: "HLO passes", value: 0, children: /** @type {any[]} */ ([]) }, stack = [root];
-  for (const p of json.pipelines || []) {
-    const node = { name: p.name, value: 0, children: p.passes.filter((/** @type {any} */ q) => !q.pipeline && q.seconds > 0).map((/** @type {any} */ q) => ({ name: q.name, value: q.seconds })) };
-    stack.length = Math.min(stack.length, (p.depth || 0) + 1);
-    stack[stack.length - 1].children.push(node);
-    stack.push(node);
-  }
-  const sum = (/** @type {any} */ n) => (n.children ? (n.value = n.children.reduce((/** @type {number} */ t, /** @type {any} */ c) => t + sum(c), 0)) : n.value);
-  sum(root);
-  return root;
-}
-
 /** @param {any} json @param {Part} part @param {HTMLElement} main */
 function passTimePart(json, part, main) {
-  const top = section(part.label || "Compile time", 2), compile = json.compile || {};
+  const top = section(part.label || "Compile time", 2);
   leads(top, part, json);
   const how = samplingNote(json.sampling);
   if (how) top.append(how);
   main.append(top);
-  const flame = section("Compile-time flame graph", 3), leaf = (/** @type {any} */ x) => ({ name: x.name, value: x.median });
-  const passes = { name: "HLO passes", value: 0, children: (json.pipelines || []).map(leaf) }, phases = (json.phases || []).map((/** @type {any} */ p) => (/^HLO passes/.test(p.name) && json.passes ? { ...leaf(p), children: json.passes.map(leaf) } : leaf(p)));
-  const inside = phases.reduce((/** @type {number} */ t, /** @type {any} */ p) => t + p.value, 0);
-  flame.append(flameView("compile time", { name: "compile", value: Math.max(compile.median || 0, inside), children: phases.length ? phases : [passes] }, seconds));
-  main.append(flame);
+  if (part.sums) {
+    const flame = section("Compile-time flame graph", 3);
+    flame.append(flameView("compile time", part.sums.time, seconds));
+    main.append(flame);
+  }
   for (const [name, rows] of [["phases", json.phases], ["pipelines", json.pipelines], ["passes", json.passes]]) {
     if (!(rows || []).length) continue;
     const box = section("Time of " + name, 3);
@@ -101,14 +87,12 @@ function validatePart(json, part, main) {
 /** @param {any} json @param {Part} part @param {HTMLElement} main */
 function passListPart(json, part, main) {
   const top = section(part.label || "Passes", 2);
-  const runs = (json.pipelines || []).flatMap((/** @type {any} */ p) => p.passes.map((/** @type {any} */ q) => ({ ...q, inside: p.name })));
   leads(top, part, json);
   main.append(top);
 
-  const nested = compileTree(json);
-  if (nested.value > 0) {
+  if (part.sums && part.sums.time.value > 0) {
     const flame = section("Compile-time flame graph", 3);
-    flame.append(h("p", { class: "dim" }, "Pipelines and their passes in call order; the width is time."), flameView("passes", nested, seconds));
+    flame.append(h("p", { class: "dim" }, "Pipelines and their passes in call order; the width is time."), flameView("passes", part.sums.time, seconds));
     main.append(flame);
   }
   const tree = section("Pipelines in order", 3, undefined), list = h("div", { class: "scroll", style: "padding:8px" });
@@ -124,17 +108,8 @@ function passListPart(json, part, main) {
   }
   main.append(tree);
 
-  const leaves = runs.filter((/** @type {any} */ q) => !q.pipeline);
-  const byName = new Map();
-  for (const q of leaves) {
-    const row = byName.get(q.name) || { pass: q.name, runs: 0, changed: 0, seconds: 0, instructions: 0, pipelines: new Set() };
-    row.runs++, (row.changed += q.changed ? 1 : 0), (row.seconds += q.seconds || 0), (row.instructions += (q.instructions_after || 0) - (q.instructions_before || 0));
-    row.pipelines.add(q.inside);
-    byName.set(q.name, row);
-  }
-  const table = [...byName.values()].map((r) => ({ ...r, pipelines: r.pipelines.size }));
-  const box = section("Each pass", 3);
-  box.append(tableView({ view: "passes", notes: [], rows: table.sort((a, b) => b.seconds - a.seconds), columns: [{ name: "pass", unit: "" }, { name: "runs", unit: "" }, { name: "changed", unit: "" }, { name: "pipelines", unit: "" }, { name: "instructions", unit: "" }, { name: "seconds", unit: "s" }] }, { bar: "seconds" }));
+  const table = /** @type {any[]} */ ((part.sums && part.sums.passes) || []), box = section("Each pass", 3);
+  box.append(tableView({ view: "passes", notes: [], rows: table, columns: [{ name: "pass", unit: "" }, { name: "runs", unit: "" }, { name: "changed", unit: "" }, { name: "pipelines", unit: "" }, { name: "instructions", unit: "" }, { name: "seconds", unit: "s" }] }, { bar: "seconds" }));
   main.append(box);
 
   const counts = table.slice().sort((a, b) => b.runs - a.runs).slice(0, 60);

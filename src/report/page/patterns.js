@@ -9,13 +9,8 @@ function patternsPart(json, part, main) {
   main.append(top);
   const names = Object.keys(json.patterns || {}), done = names.filter((n) => json.patterns[n].status === "ok");
   leads(top, part, json);
-  const texts = done.map((n) => ({ name: n, sampling: (json.patterns[n].run || {}).sampling })).filter((x) => x.sampling);
-  if (texts.length) {
-    const wide = texts.filter((x) => x.sampling.more_needed > 0).sort((x, y) => y.sampling.more_needed - x.sampling.more_needed);
-    top.append(h("p", { class: "dim" },
-      `${texts.length - wide.length} of ${texts.length} configurations reached the wanted interval. ` +
-        (wide.length ? `Furthest from it: ${wide[0].name}: ${wide[0].sampling.text}.` : `${texts[0].name}: ${texts[0].sampling.text}.`)));
-  }
+  const sums = part.sums || { shares: {}, sampling: null };
+  if (sums.sampling) top.append(h("p", { class: "dim" }, sums.sampling));
   const phases = section("Where the time goes", 3);
   main.append(phases);
   const present = PHASES.filter(([key]) => done.some((n) => (json.patterns[n].phases || {})[key]));
@@ -26,13 +21,12 @@ function patternsPart(json, part, main) {
     title: "Phases of each configuration", describe: share ? "share of one run from nothing, by phase" : "median time of each phase; logarithmic", height: 60 + 26 * done.length,
     csv: () => [["configuration", ...present.map(([k]) => k)], ...done.map((n) => [n, ...present.map(([k]) => value(n, k))])],
     option: () => {
-      const total = (/** @type {string} */ n) => present.reduce((sum, [k]) => sum + (value(n, k) || 0), 0);
       return {
         legend: { top: 0, type: "scroll" }, grid: { left: labelRoom(done), right: 20, top: 34, bottom: 30 },
         tooltip: tip("axis", (list) => `${list[0].name}\n` + list.map((/** @type {any} */ p) => `${p.seriesName}: ${seconds(value(p.name, present[p.seriesIndex][0]))}`).join("\n")),
         yAxis: { type: "category", data: done, inverse: true, axisLabel: { fontSize: 11 } },
         xAxis: share ? { type: "value", max: 1, axisLabel: { formatter: (/** @type {number} */ v) => 100 * v + " %" } } : { type: "log", axisLabel: { formatter: (/** @type {number} */ v) => seconds(v) } },
-        series: present.map(([k, label]) => ({ name: label, type: "bar", stack: share ? "all" : undefined, data: done.map((n) => { const v = value(n, k); return v == null ? null : share ? v / total(n) : v; }) })),
+        series: present.map(([k, label]) => ({ name: label, type: "bar", stack: share ? "all" : undefined, data: done.map((n) => (share ? ((sums.shares[n] || {})[k] ?? null) : value(n, k))) })),
       };
     },
   }));

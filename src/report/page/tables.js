@@ -59,8 +59,6 @@ function tableOf(view, rows, units) {
 function shares(title, data, name, value) {
   const unit = (data.columns.find((c) => c.name === value) || { unit: "" }).unit;
   const list = data.rows.filter((r) => r[value] > 0).map((r) => ({ name: String(r[name]), value: r[value] })).sort((a, b) => b.value - a.value);
-  const top = list.slice(0, 12), rest = list.slice(12).reduce((sum, x) => sum + x.value, 0);
-  if (rest > 0) top.push({ name: `${list.length - 12} others`, value: rest });
   const csv = () => [[name, value], ...list.map((x) => [x.name, x.value])];
   let tree = false;
   const holder = h("div");
@@ -69,7 +67,7 @@ function shares(title, data, name, value) {
     option: () => ({
       tooltip: tip("item", (p) => `${p.name}\n${shown(p.value, unit)}${p.percent != null ? ` (${p.percent} %)` : ""}`),
       series: [tree ? { type: "treemap", data: list.slice(0, 400), roam: false, nodeClick: false, breadcrumb: { show: false }, label: { formatter: (/** @type {any} */ p) => p.name } }
-                    : { type: "pie", radius: ["35%", "70%"], data: top, label: { formatter: (/** @type {any} */ p) => `${p.name.slice(0, 40)} ${p.percent} %` } }],
+                    : { type: "pie", radius: ["35%", "70%"], data: list, minShowLabelAngle: 8, label: { formatter: (/** @type {any} */ p) => `${p.name.slice(0, 40)} ${p.percent} %` } }],
     }),
   }));
   draw();
