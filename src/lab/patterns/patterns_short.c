@@ -364,6 +364,9 @@ void hsc_patterns_lead(const json_t *result, hsc_page_lead *lead) {
                      "Keep one process for more than %.0f runs of what it compiled, or keep "
                      "compiled programs on disk: hloscope help cache",
                      runs);
+  else
+    hsc_bytes_append_text(&lead->next,
+                          "More trials narrow the intervals: hloscope patterns --trials 20");
   if (!lead->sentence.size)
     hsc_lead_say(lead, "No configuration got to its first result here.");
 }
