@@ -10,11 +10,22 @@
 #include <math.h>
 #include <unistd.h>
 
+// Texts are written with "us", as JSON has them; readers of Unicode get "µs".
+static void put_units(const hsc_bytes *text, const hsc_text_style *style, FILE *to) {
+  hsc_bytes shown = {0};
+  hsc_text_units(hsc_bytes_text(text), style->unicode, &shown);
+  fwrite(shown.data, 1, shown.size, to);
+  hsc_bytes_deinit(&shown);
+}
+
 void hsc_cli_print(hsc_cli *cli, const char *format, ...) {
+  hsc_bytes text = {0};
   va_list args;
   va_start(args, format);
-  vfprintf(stdout, format, args);
+  hsc_bytes_printf_v(&text, format, args);
   va_end(args);
+  put_units(&text, &cli->out_style, stdout);
+  hsc_bytes_deinit(&text);
 }
 
 void hsc_cli_paragraph(hsc_cli *cli, const char *format, ...) {
@@ -31,7 +42,7 @@ void hsc_cli_paragraph(hsc_cli *cli, const char *format, ...) {
     if (text.size && text.data[text.size - 1] == '\n' && out.size)
       out.size--;
   }
-  hsc_cli_write(cli, hsc_bytes_view(cli->out_style.width > 0 ? &out : &text));
+  put_units(cli->out_style.width > 0 ? &out : &text, &cli->out_style, stdout);
   hsc_bytes_deinit(&text);
   hsc_bytes_deinit(&out);
 }
@@ -69,8 +80,11 @@ void hsc_cli_say(hsc_cli *cli, const char *format, ...) {
   va_start(args, format);
   end_progress(cli);
   fflush(stdout);  // in the order of the calls where both go to one file
-  vfprintf(stderr, format, args);
-  fputc('\n', stderr);
+  hsc_bytes text = {0};
+  hsc_bytes_printf_v(&text, format, args);
+  hsc_bytes_append_char(&text, '\n');
+  put_units(&text, &cli->talk_style, stderr);
+  hsc_bytes_deinit(&text);
   va_end(args);
 }
 

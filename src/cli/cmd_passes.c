@@ -155,8 +155,11 @@ static const hsc_option options[] = {
         "only what made a difference: runs that changed the program (list), passes whose absence "
         "did (ablate)",
         .verbs = "list,ablate"),
-    HSC_OPTION_FLAG(
-        passes_args, all, "all|a", "every row, not the first screen", .verbs = "list,time,ablate"),
+    HSC_OPTION_FLAG(passes_args,
+                    all,
+                    "all|a",
+                    "every row, not the first screen",
+                    .verbs = "list,time,ablate,diff,why"),
     HSC_OPTION_INT(passes_args,
                    placebos,
                    "placebos",

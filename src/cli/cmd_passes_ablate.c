@@ -123,8 +123,9 @@ static void note_timing(hsc_table *table, json_t *result) {
     hsc_table_note(table, "placebos, which are the same program: %.3f to %.3f", low, high);
   const char *grade = json_string_value(hsc_json_path(result, "environment", "grade", NULL));
   if (grade && *grade != 'A')
-    hsc_table_note(table, "the machine has grade %s: no effect below %.3g %% is claimed", grade,
-                   100 * hsc_json_number(json_object_get(timing, "margin")));
+    hsc_table_note(table,
+                   "no effect below %.3g %% is claimed: the machine is not quiet (%s, A to D)",
+                   100 * hsc_json_number(json_object_get(timing, "margin")), grade);
 }
 
 // Whose numbers are right, and how far that is known.

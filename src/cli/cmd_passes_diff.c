@@ -184,6 +184,8 @@ static hsc_status *write_page(const passes_args *args, json_t *document, hsc_cli
   return status;
 }
 
+enum { SHORT_LINES = 26 };  // of the first screen
+
 static hsc_status *print_diff(const passes_args *args, hsc_cli *cli, const stage stages[2]) {
   hsc_module *left = NULL;
   hsc_module *right = NULL;
@@ -212,10 +214,13 @@ static hsc_status *print_diff(const passes_args *args, hsc_cli *cli, const stage
     HSC_GOTO(hsc_cli_document(cli, document));
     goto done;
   }
-  hsc_bytes_printf(&out, "--- %s\n+++ %s\n", stages[0].title, stages[1].title);
-  hsc_diff_text(&diff, &cli->out_style, &out);
   hsc_agreement_sentence(agreement, &out);
-  hsc_bytes_append_text(&out, "\n");
+  hsc_bytes_append_text(&out, ": ");
+  hsc_diff_counts(&diff, &out);
+  hsc_cli_paragraph(cli, "%s\n", hsc_bytes_text(&out));
+  hsc_bytes_reset(&out);
+  hsc_bytes_printf(&out, "--- %s\n+++ %s\n", stages[0].title, stages[1].title);
+  hsc_diff_text(&diff, &cli->out_style, args->all ? 0 : SHORT_LINES, &out);
   HSC_GOTO(hsc_bytes_status(&out));
   hsc_cli_write(cli, hsc_bytes_view(&out));
   if (args->output)

@@ -102,6 +102,16 @@ static hsc_status *run_built_in(const passes_args *args,
   return run_passes_alone(args, directory, pattern, list);
 }
 
+// "113 → 89", "8" where nothing changed: what a screen has room for.
+static void add_change(hsc_table *table, int64_t before, int64_t after) {
+  if (before < 0)
+    hsc_table_missing(table);
+  else if (after < 0 || after == before)
+    hsc_table_printf(table, "%lld", (long long)before);
+  else
+    hsc_table_printf(table, "%lld → %lld", (long long)before, (long long)after);
+}
+
 static void add_count(hsc_table *table, int64_t value) {
   if (value < 0)
     hsc_table_missing(table);
@@ -177,8 +187,10 @@ static hsc_status *print_table(const hsc_pass_list *list,
       {"run", "count"},   {"pipeline", ""},     {"pass", ""},
       {"changed", ""},    {"time", "s"},        {"instructions", "count"},
       {"after", "count"}, {"fusions", "count"}, {"fusions after", "count"}};
-  for (size_t i = 0; i < HSC_COUNT_OF(columns); i++)
-    hsc_table_column(table, columns[i][0], columns[i][1]);
+  static const char *const few[][2] = {{"run", "count"}, {"pipeline", ""},     {"pass", ""},
+                                       {"time", "s"},    {"instructions", ""}, {"fusions", ""}};
+  for (size_t i = 0; i < (most ? HSC_COUNT_OF(few) : HSC_COUNT_OF(columns)); i++)
+    hsc_table_column(table, most ? few[i][0] : columns[i][0], most ? few[i][1] : columns[i][1]);
   for (size_t i = 0; i < list->row_count; i++) {
     const hsc_pass_row *r = &list->rows[i];
     if (changed_only && r->changed == 0)
@@ -191,11 +203,16 @@ static hsc_status *print_table(const hsc_pass_list *list,
     hsc_table_int(table, (int64_t)i);
     hsc_table_printf(table, "%*s%s", 2 * r->depth, "", r->pipeline);
     hsc_table_printf(table, r->nested ? "[%s]" : "%s", r->pass);
-    if (r->changed < 0)
+    if (!most && r->changed < 0)
       hsc_table_missing(table);
-    else
+    else if (!most)
       hsc_table_bool(table, r->changed);
     hsc_table_double(table, r->duration_ns < 0 ? NAN : (double)r->duration_ns * 1e-9);
+    if (most) {
+      add_change(table, r->instructions_before, r->instructions_after);
+      add_change(table, r->fusions_before, r->fusions_after);
+      continue;
+    }
     add_count(table, r->instructions_before);
     add_count(table, r->instructions_after);
     add_count(table, r->fusions_before);
@@ -208,7 +225,9 @@ static hsc_status *print_table(const hsc_pass_list *list,
   if (left_out)
     hsc_table_note(table, "%zu shorter runs that changed something: --changed", left_out);
   if (most)
-    hsc_table_note(table, "every run of every pass: --all; what one did: hloscope passes diff");
+    hsc_table_note(table,
+                   "every run of every pass: --all; what one did: hloscope passes diff, as a page "
+                   "with all stages: hloscope passes show");
   if (t.idle && !most)
     hsc_table_note(table, "%d of the pipelines had no pass to run", t.idle);
   if (t.nested)

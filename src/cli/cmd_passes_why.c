@@ -15,7 +15,19 @@ static const char *text_at(json_t *tree, const char *a, const char *b) {
   return text ? text : "";
 }
 
-static void print_pair(hsc_cli *cli, json_t *pair) {
+// What is under a pair, broken at the end of the line.
+static void print_under(hsc_cli *cli, const char *label, const char *text, const char *more) {
+  hsc_bytes line = {0};
+  hsc_bytes wrapped = {0};
+  int width = cli->out_style.width > 20 ? cli->out_style.width : 100;
+  hsc_bytes_printf(&line, "%s%s%s", label, text, more);
+  hsc_text_wrap(hsc_bytes_text(&line), 4, width - 2, &wrapped);
+  hsc_cli_print(cli, "  %s", hsc_bytes_text(&wrapped));
+  hsc_bytes_deinit(&wrapped);
+  hsc_bytes_deinit(&line);
+}
+
+static void print_pair(hsc_cli *cli, json_t *pair, bool all) {
   char bytes[32];
   const char *text = json_string_value(json_object_get(pair, "text"));
   const char *remedy = json_string_value(json_object_get(pair, "remedy"));
@@ -26,28 +38,33 @@ static void print_pair(hsc_cli *cli, json_t *pair) {
                 text_at(pair, "producer", "shape"), text_at(pair, "consumer", "name"),
                 text_at(pair, "consumer", "shape"), bytes);
   if (text)
-    hsc_cli_print(cli, "  because %s%s\n", text,
-                  confirmed ? "" : " (so by themselves; not confirmed on the whole program)");
+    print_under(cli, "because ", text,
+                confirmed ? "" : " (so by themselves; not confirmed on the whole program)");
   else
     hsc_cli_print(cli, "  no single change made them one kernel\n");
   if (remedy)
-    hsc_cli_print(cli, "  instead: %s\n", remedy);
+    print_under(cli, "instead: ", remedy, "");
+  if (!all) {
+    hsc_cli_print(cli, "\n");
+    return;
+  }
   hsc_bytes tried = {0};
   json_t *row;
   size_t i;
   json_array_foreach (json_object_get(pair, "decided"), i, row) {
     const char *pass = text_at(row, "pass", NULL);
-    hsc_cli_print(cli, "  decided%s%s: %s\n", *pass ? " by " : "", pass,
-                  text_at(row, "text", NULL));
+    print_under(cli, "decided", hsc_arena_printf(cli->arena, "%s%s: ", *pass ? " by " : "", pass),
+                text_at(row, "text", NULL));
   }
   json_array_foreach (json_object_get(pair, "tried"), i, row)
     hsc_bytes_printf(&tried, "%s%s in %s: %s", i ? "; " : "", text_at(row, "change", NULL),
                      text_at(row, "place", NULL), text_at(row, "outcome", NULL));
-  hsc_cli_print(cli, "  tried: %s\n\n", hsc_bytes_text(&tried));
+  print_under(cli, "tried: ", hsc_bytes_text(&tried), "");
+  hsc_cli_print(cli, "\n");
   hsc_bytes_deinit(&tried);
 }
 
-static hsc_status *print_result(hsc_cli *cli, json_t *result) {
+static hsc_status *print_result(const passes_args *args, hsc_cli *cli, json_t *result) {
   json_t *pair;
   size_t i;
   long long unfused = json_integer_value(json_object_get(result, "unfused"));
@@ -62,8 +79,10 @@ static hsc_status *print_result(hsc_cli *cli, json_t *result) {
     hsc_cli_paragraph(cli, "Its passes recorded why they left %lld of the %lld pairs apart.\n\n",
                       (long long)json_integer_value(decided), unfused);
   json_array_foreach (json_object_get(result, "pairs"), i, pair)
-    print_pair(cli, pair);
-  return NULL;
+    print_pair(cli, pair, args->all);
+  if (i && !args->all)
+    hsc_cli_print(cli, "which pass decided it, and what was tried: --all\n");
+  return hsc_arena_status(cli->arena);
 }
 
 // "A,B" as its two names.
@@ -104,7 +123,7 @@ hsc_status *hsc__passes_why(const passes_args *args, hsc_cli *cli) {
   // for reports: how to make it again
   json_object_set_new(result, "command", json_string(cli->command_line));
   HSC_GOTO(cli->format == HSC_FORMAT_JSON ? hsc_cli_document(cli, result)
-                                          : print_result(cli, result));
+                                          : print_result(args, cli, result));
 done:
   json_decref(overrides);
   json_decref(result);

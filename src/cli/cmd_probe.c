@@ -130,19 +130,40 @@ static void cut_text(json_t *cut, const char *key, const char *name, hsc_bytes *
                    (long long)json_integer_value(json_array_get(pair, 0)));
 }
 
+// "every stage works on cpu", or the first that fails and why.
+static void say_answer(json_t *result, hsc_cli *cli) {
+  json_t *stages = json_object_get(result, "stages");
+  json_t *stage;
+  size_t i;
+  json_array_foreach (stages, i, stage) {
+    if (!strcmp(json_string_value(json_object_get(stage, "status")), "ok"))
+      continue;
+    const char *message = json_string_value(json_object_get(stage, "message"));
+    if (!message)
+      message = json_string_value(json_object_get(stage, "status"));
+    size_t line = strcspn(message, "\n");
+    hsc_cli_paragraph(cli, "%zu of %zu stages work on %s; stage %s fails: %.*s\n", i,
+                      json_array_size(stages), json_string_value(json_object_get(result, "device")),
+                      json_string_value(json_object_get(stage, "stage")), (int)line, message);
+    hsc_cli_print(cli, "%s\n\n", message + line + (message[line] == '\n'));
+    return;
+  }
+  hsc_cli_paragraph(cli, "every stage works on %s\n\n",
+                    json_string_value(json_object_get(result, "device")));
+}
+
 static hsc_status *print_text(json_t *result, hsc_bytes *advice, hsc_cli *cli) {
   hsc_table *table = NULL;
+  say_answer(result, cli);
   HSC_TRY(hsc_table_create("probe", &table));
   static const char *const columns[][2] = {
-      {"stage", ""},     {"status", ""},       {"time", "s"},      {"compile", "s"},
-      {"run", "s"},      {"low", "s"},         {"high", "s"},      {"peak memory", "bytes"},
-      {"CPU time", "s"}, {"instructions", ""}, {"flops", "flops"}, {"cut", ""}};
+      {"stage", ""},       {"status", ""},       {"time", "s"},      {"compile", "s"}, {"run", "s"},
+      {"memory", "bytes"}, {"instructions", ""}, {"flops", "count"}, {"cut", ""}};
   for (size_t i = 0; i < HSC_COUNT_OF(columns); i++)
     hsc_table_column(table, columns[i][0], columns[i][1]);
   json_t *stage;
   json_t *line;
   json_t *list = json_object_get(result, "stages");
-  json_t *failure = NULL;
   size_t i;
   json_array_foreach (list, i, stage) {
     hsc_bytes cut = {0};
@@ -155,34 +176,21 @@ static hsc_status *print_text(json_t *result, hsc_bytes *advice, hsc_cli *cli) {
     hsc_table_double(table, hsc_json_number(json_object_get(stage, "seconds")));
     hsc_table_double(table, hsc_json_number(json_object_get(stage, "compile_seconds")));
     hsc_table_double(table, hsc_json_number(hsc_json_path(stage, "run_seconds", "median", NULL)));
-    hsc_table_double(table, hsc_json_number(hsc_json_path(stage, "run_seconds", "low", NULL)));
-    hsc_table_double(table, hsc_json_number(hsc_json_path(stage, "run_seconds", "high", NULL)));
     hsc_table_double(table, hsc_json_number(json_object_get(stage, "peak_bytes")));
-    hsc_table_double(table, hsc_json_number(json_object_get(stage, "cpu_seconds")));
     hsc_table_int(table, json_integer_value(hsc_json_path(stage, "program", "instructions", NULL)));
     hsc_table_double(table, hsc_json_number(hsc_json_path(stage, "program", "flops", NULL)));
     hsc_table_text(table, cut.size ? hsc_bytes_text(&cut) : "");
     hsc_bytes_deinit(&cut);
     const char *refused = json_string_value(hsc_json_path(stage, "cut", "refused", NULL));
-    const char *timed =
-        json_string_value(hsc_json_path(stage, "run_seconds", "sampling", "text", NULL));
-    if (timed)
-      hsc_table_note(table, "%s: %s", json_string_value(json_object_get(stage, "stage")), timed);
     if (refused)
       hsc_table_note(table, "%s: the batch was not cut: %.200s",
                      json_string_value(json_object_get(stage, "stage")), refused);
-    if (!failure && strcmp(json_string_value(json_object_get(stage, "status")), "ok") != 0)
-      failure = stage;
   }
-  if (failure)
-    hsc_table_note(table, "stage %s failed: %s",
-                   json_string_value(json_object_get(failure, "stage")),
-                   json_string_value(json_object_get(failure, "message")));
   json_array_foreach (json_object_get(result, "difference"), i, line)
     hsc_table_note(table, "differs: %s", json_string_value(line));
-  if (!failure)
-    hsc_table_note(table, "every stage works on %s",
-                   json_string_value(json_object_get(result, "device")));
+  hsc_table_note(table,
+                 "run: its median, memory: the most at a time; intervals, processor time: "
+                 "--format=json");
   HSC_TRY(hsc_cli_table(cli, table));
   if (advice->size)
     hsc_cli_print(cli, "\n%s", hsc_bytes_text(advice));

@@ -107,7 +107,7 @@ static const hsc_option options[] = {
                     "for PROGRAM: an XLA compile option; may be repeated"),
     HSC_OPTION_INPUTS(profile_args, inputs),
     HSC_OPTION_INT(profile_args, seed, "seed", "N", 0, "seed for the generated inputs"),
-    HSC_OPTION_INT(profile_args, limit, "limit", "N", 20, "rows to show; 0: all"),
+    HSC_OPTION_INT(profile_args, limit, "limit", "N", 10, "rows to show; 0: all"),
     HSC_OPTION_FLAG(profile_args, all, "all|a", "every column of the table, not the first screen"),
     HSC_OPTION_DOUBLE(profile_args,
                       limit_s,

@@ -127,7 +127,9 @@ static void add_extra(
   enum { MOST = 256 };
   if (!e->items)
     e->items = HSC_NEW_ARRAY(arena, hsc_tune_extra, MOST);
-  if (!e->items || e->count == MOST)
+  // "N" stands for any number, "env.X" for a variable: neither is an option to try
+  bool is_value = value[0] && !(value[0] >= 'A' && value[0] <= 'Z' && !value[1]);
+  if (!e->items || e->count == MOST || !is_value || hsc_starts_with(name, "env."))
     return;
   e->items[e->count++] =
       (hsc_tune_extra){name, value, hsc_arena_printf(arena, "knowledge: %s", entry->id)};

@@ -126,15 +126,14 @@ static void note_interval(hsc_table *table, json_t *devices) {
     return;
   if (processes == 1)
     hsc_table_note(table,
-                   "low and high: 95 %% interval of this process's median, by bootstrap of blocks; "
-                   "another process of the same program may lie outside");
+                   "low and high: 95 %% interval of this process's median; another process of the "
+                   "same program may lie outside");
   else if (processes && processes < HSC_LEAST_PROCESSES)
     hsc_table_note(table,
                    "no interval: what differs between processes is not known from fewer than %d",
                    HSC_LEAST_PROCESSES);
   else if (processes)
-    hsc_table_note(table,
-                   "low and high: 95 %% interval of the median, by bootstrap of %zu processes",
+    hsc_table_note(table, "low and high: 95 %% interval of the median over %zu processes",
                    processes);
 }
 
@@ -173,7 +172,7 @@ static void note_sampling(hsc_table *table, json_t *devices, bool all) {
                      (long long)json_integer_value(json_object_get(row, "outliers_with_cause")),
                      several ? "its numbers" : "the numbers");
     if (class_text && strcmp(class_text, "flat") && strcmp(class_text, "too short"))
-      hsc_table_note(table, "%s: %s%s", name, class_text, there);
+      hsc_table_note(table, "%s: over its runs the time shows: %s%s", name, class_text, there);
     if (json_array_size(json_object_get(row, "modes")) < 2)
       continue;
     hsc_bytes modes = {0};
@@ -305,10 +304,10 @@ static void add_digests(hsc_table *table, json_t *devices, bool all) {
     }
   }
   if (count > shown)
-    hsc_table_note(table, "outputs: digests; %zu more: %s", count - shown,
+    hsc_table_note(table, "of outputs the digests of their numbers; %zu more: %s", count - shown,
                    all || count > MOST ? "--format=json" : "--all");
   else if (count)
-    hsc_table_note(table, "outputs: digests");
+    hsc_table_note(table, "of outputs the digests of their numbers");
 }
 
 // One column a device.
@@ -420,7 +419,7 @@ static hsc_status *print_comparison(hsc_cli *cli, json_t *result, bool all) {
     return NULL;
   hsc_cli_print(cli, "\n");
   if (json_array_size(rows) == 0) {
-    hsc_cli_print(cli, "%s\n", headline);
+    hsc_cli_paragraph(cli, "%s\n", headline);
     return NULL;
   }
   HSC_TRY(hsc_table_create("compare", &table));
@@ -456,31 +455,37 @@ static hsc_status *print_comparison(hsc_cli *cli, json_t *result, bool all) {
   return hsc_cli_table(cli, table);
 }
 
-static void print_speed(hsc_cli *cli, json_t *result) {
+// Beside print_faster, which is read first: the tests' own words, and what is too small to claim.
+static void print_speed(hsc_cli *cli, json_t *result, bool all) {
+  json_t *first = json_array_get(json_object_get(result, "devices"), 0);
+  bool programs = json_object_get(first, "program") != NULL;
+  json_t *speed = json_object_get(result, "speed");
   json_t *row;
   size_t i;
   const char *grade = json_string_value(hsc_json_path(result, "environment", "grade", NULL));
-  json_array_foreach (json_object_get(result, "speed"), i, row)
-    hsc_cli_paragraph(cli, "%s%s against %s: %s\n", i ? "" : "\n",
-                      json_string_value(json_object_get(row, "device")),
-                      json_string_value(json_object_get(row, "against")),
-                      json_string_value(json_object_get(row, "text")));
+  if (json_array_size(speed))
+    hsc_cli_print(cli, "\n");
+  json_array_foreach (speed, i, row)
+    if (all || (!programs && !isfinite(at(row, "low", NULL))))
+      hsc_cli_paragraph(cli, "%s against %s: %s\n",
+                        json_string_value(json_object_get(row, "device")),
+                        json_string_value(json_object_get(row, "against")),
+                        json_string_value(json_object_get(row, "text")));
   if (i && grade && *grade != 'A')
     hsc_cli_paragraph(
-        cli, "the machine has grade %s: nothing finer than %.3g %% is claimed\n", grade,
-        100 * at(json_array_get(json_object_get(result, "speed"), 0), "margin", NULL));
+        cli, "no difference below %.3g %% is claimed: the machine is not quiet (%s, A to D)\n",
+        100 * at(json_array_get(speed, 0), "margin", NULL), grade);
 }
 
-// "b.hlo is faster than a.hlo: it takes 0.481 of its time (0.45 to 0.51).", of two programs.
-static void print_faster(hsc_cli *cli, json_t *result) {
-  json_t *row = json_array_get(json_object_get(result, "speed"), 0);
-  json_t *first = json_array_get(json_object_get(result, "devices"), 0);
+// "b.hlo is faster than a.hlo: it takes 0.481 of its time (0.45 to 0.51).", of two programs or of
+// one on two devices.
+static void print_faster(hsc_cli *cli, json_t *row, bool programs) {
   const char *verdict = json_string_value(json_object_get(row, "verdict"));
   const char *name = json_string_value(json_object_get(row, "device"));
   const char *against = json_string_value(json_object_get(row, "against"));
   double ratio = at(row, "ratio", NULL);
   hsc_bytes interval = {0};
-  if (!row || !verdict || !json_object_get(first, "program"))
+  if (!row || !verdict)
     return;
   if (isfinite(at(row, "low", NULL)))
     hsc_bytes_printf(&interval, " (%.3g to %.3g)", at(row, "low", NULL), at(row, "high", NULL));
@@ -496,7 +501,7 @@ static void print_faster(hsc_cli *cli, json_t *result) {
   else if (interval.size)
     hsc_cli_paragraph(cli, "Which is faster cannot be told: %s takes %.3g of the time of %s%s.\n",
                       name, ratio, against, hsc_bytes_text(&interval));
-  else
+  else if (programs)
     hsc_cli_paragraph(cli, "Which of %s and %s is faster: %s.\n", against, name,
                       json_string_value(json_object_get(row, "text")));
   hsc_bytes_deinit(&interval);
@@ -508,7 +513,10 @@ static void print_headline(hsc_cli *cli, json_t *result) {
   const char *verdict = json_string_value(json_object_get(result, "verdict"));
   json_t *device;
   size_t i;
-  print_faster(cli, result);
+  device = json_array_get(json_object_get(result, "devices"), 0);
+  bool programs = json_object_get(device, "program") != NULL;
+  json_array_foreach (json_object_get(result, "speed"), i, device)
+    print_faster(cli, device, programs);
   json_array_foreach (json_object_get(result, "devices"), i, device) {
     const char *name = name_of(device);
     const char *status = json_string_value(json_object_get(device, "status"));
@@ -547,6 +555,22 @@ static void print_headline(hsc_cli *cli, json_t *result) {
   hsc_cli_print(cli, "\n");
 }
 
+// What a reader does next: where the numbers differ, who is at fault; else where the time goes.
+static void print_next(hsc_cli *cli, json_t *result) {
+  const char *verdict = json_string_value(json_object_get(result, "verdict"));
+  const char *program = json_string_value(json_object_get(result, "program"));
+  const json_t *devices = json_object_get(result, "devices");
+  json_t *last = json_array_get(devices, json_array_size(devices) - 1);
+  const char *device = json_string_value(json_object_get(last, "device"));
+  const char *status = json_string_value(json_object_get(last, "status"));
+  if (!program || !device || !status || strcmp(status, "ok") != 0)
+    return;
+  if (verdict && !strcmp(verdict, "different") && !json_object_get(last, "program"))
+    hsc_cli_print(cli, "\nnext: hloscope blame %s -d %s\n", program, device);
+  else if (at(last, "run", "median") > 0)
+    hsc_cli_print(cli, "\nnext: hloscope profile %s -d %s\n", program, device);
+}
+
 hsc_status *hsc_run_print(hsc_cli *cli, json_t *result, bool all) {
   if (cli->format == HSC_FORMAT_JSON)
     return hsc_cli_document(cli, result);
@@ -557,7 +581,7 @@ hsc_status *hsc_run_print(hsc_cli *cli, json_t *result, bool all) {
     HSC_TRY(hsc_run_shards_print(cli, device));
   HSC_TRY(print_devices(cli, result, all));
   HSC_TRY(print_comparison(cli, result, all));
-  print_speed(cli, result);
+  print_speed(cli, result, all);
   json_array_foreach (json_object_get(result, "devices"), i, device)
     if (all)
       HSC_TRY(hsc_run_counts_print(cli, device));
@@ -578,5 +602,6 @@ hsc_status *hsc_run_print(hsc_cli *cli, json_t *result, bool all) {
     if (hint)
       hsc_cli_say(cli, "  hint: %s", hint);
   }
+  print_next(cli, result);
   return NULL;
 }

@@ -91,15 +91,42 @@ static bool is_numeric(const hsc_table *table, size_t column) {
 }
 
 typedef struct column_layout {
+  size_t at;  // in the table
   int width;
   bool numeric;
 } column_layout;
 
-// Widths of everything, then cut to the terminal.
-static void lay_out(const hsc_table *table,
-                    const hsc_text_style *style,
-                    column_layout *columns,
-                    size_t count) {
+static bool says_nothing(const hsc_table *table, size_t column) {
+  for (size_t r = 0; r < table->row_count; r++) {
+    const hsc_cell *cell = &hsc_table__row(table, r)[column];
+    bool is_blank = cell->kind == HSC_CELL_TEXT && !*cell->text;
+    if (!is_blank && (cell->kind != HSC_CELL_MISSING || cell->text))
+      return false;
+  }
+  return table->row_count > 0;
+}
+
+// Where the line is wider than the terminal, columns without a single value make room first.
+static size_t leave_out(const hsc_table *table,
+                        const hsc_text_style *style,
+                        column_layout *columns,
+                        size_t count,
+                        int *total) {
+  size_t kept = 0;
+  for (size_t c = 0; c < count; c++) {
+    if (c > 0 && style->width > 0 && *total > style->width && says_nothing(table, columns[c].at))
+      *total -= columns[c].width + GAP;
+    else
+      columns[kept++] = columns[c];
+  }
+  return kept;
+}
+
+// Widths of everything, then cut to the terminal. How many columns are left.
+static size_t lay_out(const hsc_table *table,
+                      const hsc_text_style *style,
+                      column_layout *columns,
+                      size_t count) {
   hsc_bytes text = {0};
   int total = 0;
   hsc_table__survey(table);
@@ -107,6 +134,7 @@ static void lay_out(const hsc_table *table,
     hsc_bytes_reset(&text);
     write_heading(hsc_table__column(table, c), &text);
     columns[c].width = hsc_text_width(hsc_bytes_text(&text), text.size);
+    columns[c].at = c;
     columns[c].numeric = is_numeric(table, c);
   }
   for (size_t r = 0; r < table->row_count; r++) {
@@ -122,6 +150,7 @@ static void lay_out(const hsc_table *table,
   for (size_t c = 0; c < count; c++)
     total += columns[c].width + (c ? GAP : 0);
   hsc_bytes_deinit(&text);
+  count = leave_out(table, style, columns, count, &total);
   while (style->width > 0 && total > style->width) {
     size_t widest = count;
     for (size_t c = 0; c < count; c++)
@@ -133,6 +162,22 @@ static void lay_out(const hsc_table *table,
     columns[widest].width--;
     total--;
   }
+  return count;
+}
+
+// What a place in a source ends in says more than what it begins with.
+static bool is_path(const char *text, size_t size) {
+  return size > 1 && memchr(text + 1, '/', size - 1) && !memchr(text, ' ', size);
+}
+
+// Appends the last `room` columns of a text that is wider.
+static int append_end(const char *text, size_t size, int room, hsc_bytes *out) {
+  size_t from = 0;
+  while (from < size && (hsc_text_width(text + from, size - from) > room ||
+                         ((unsigned char)text[from] & 0xc0) == 0x80))
+    from++;
+  hsc_bytes_append(out, text + from, size - from);
+  return hsc_text_width(text + from, size - from);
 }
 
 // Appends `text` in exactly `width` columns; the last column of a line gets no trailing blanks.
@@ -140,7 +185,11 @@ static void write_padded(
     const char *text, size_t size, int width, bool right, bool last, bool unicode, hsc_bytes *out) {
   int needed = hsc_text_width(text, size);
   int dots = unicode ? 1 : 3;
-  if (needed > width) {
+  if (needed > width && is_path(text, size)) {
+    hsc_bytes_append_text(out, unicode ? "\xe2\x80\xa6" : "...");
+    needed = dots + append_end(text, size, width - dots, out);
+    size = 0;
+  } else if (needed > width) {
     size_t keep = 0;
     while (keep < size) {
       size_t next = keep + 1;
@@ -189,7 +238,7 @@ static hsc_status *print_part(const hsc_table *table,
   for (size_t k = from ? from - 1 : 0; k < end; k++) {
     size_t c = from && k + 1 == from ? 0 : k;
     hsc_bytes_reset(&text);
-    write_heading(hsc_table__column(table, c), &text);
+    write_heading(hsc_table__column(table, columns[c].at), &text);
     if (c)
       hsc_bytes_append_text(out, "  ");
     write_padded(hsc_bytes_text(&text), text.size, columns[c].width, columns[c].numeric,
@@ -211,7 +260,8 @@ static hsc_status *print_part(const hsc_table *table,
     for (size_t k = from ? from - 1 : 0; k < end; k++) {
       size_t c = from && k + 1 == from ? 0 : k;
       hsc_bytes_reset(&text);
-      write_cell(&row[c], hsc_table__column(table, c)->unit, style->unicode, &text);
+      size_t at = columns[c].at;
+      write_cell(&row[at], hsc_table__column(table, at)->unit, style->unicode, &text);
       if (c)
         hsc_bytes_append_text(out, "  ");
       write_padded(hsc_bytes_text(&text), text.size, columns[c].width, columns[c].numeric,
@@ -231,8 +281,12 @@ static void print_notes(const hsc_table *table, const hsc_text_style *style, hsc
   for (size_t n = 0; n < hsc_table_note_count(table); n++) {
     if (n == 0)
       hsc_bytes_append_char(out, '\n');
+    hsc_bytes shown = {0};
+    hsc_text_units(hsc_table_note_text(table, n), style->unicode, &shown);
     hsc_bytes_reset(&text);
-    write_plain(hsc_table_note_text(table, n), style->unicode, &text);
+    write_plain(hsc_bytes_text(&shown), style->unicode, &text);
+    text.failed = text.failed || shown.failed;
+    hsc_bytes_deinit(&shown);
     if (style->width > 0 && hsc_text_width(hsc_bytes_text(&text), text.size) > style->width) {
       hsc_text_wrap(hsc_bytes_text(&text), 2, style->width - 2 > 10 ? style->width - 2 : 10, out);
     } else {
@@ -254,7 +308,7 @@ hsc_status *hsc_table__print_text(const hsc_table *table,
   column_layout *columns = hsc_alloc((count + 1) * sizeof *columns);
   if (!columns)
     return hsc_status_out_of_memory();
-  lay_out(table, style, columns, count);
+  count = lay_out(table, style, columns, count);
   for (size_t from = 0; from < count && !status;) {
     size_t end = columns_that_fit(columns, count, from, style->width);
     if (from)

@@ -79,7 +79,7 @@ SAMPLING = {
     "ended_by": "the time budget is spent",
     "more_needed": 84,
     "text": (
-        "60 runs in 12 blocks; a pilot of 3 x 5 chose 5 a block; ended: the time budget is spent"
+        "60 runs; ended: the time budget is spent"
         " (200 ms); interval ±3.1 %, wanted ±2 %: about 84 more runs needed"
     ),
 }

@@ -42,7 +42,7 @@ static void states_are_found(void **state) {
   assert_int_equal(row_of(&diff, "fresh")->state, HSC_DIFF_ADDED);
   assert_int_equal(row_of(&diff, "p")->state, HSC_DIFF_KEPT);
   hsc_bytes text = {0};
-  hsc_diff_text(&diff, NULL, &text);
+  hsc_diff_text(&diff, NULL, 0, &text);
   assert_non_null(strstr(hsc_bytes_text(&text), "fused, of f\n> a = f32[4]{0} add(q, q)\n"));
   assert_non_null(strstr(hsc_bytes_text(&text), "- gone = "));
   hsc_bytes_deinit(&text);

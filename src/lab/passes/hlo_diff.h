@@ -51,8 +51,10 @@ typedef struct hsc_diff {
 HSC_MUST_USE hsc_status *hsc_diff_modules(hsc_module *left, hsc_module *right, hsc_diff *out_diff);
 void hsc_diff_deinit(hsc_diff *diff);
 
-// For people: the rows that are not kept, by computation, in colour where the style has it.
-void hsc_diff_text(const hsc_diff *diff, const hsc_text_style *style, hsc_bytes *out);
+// "5 kept, 3 changed, 20 fused, 0 moved, 7 added, 14 removed"
+void hsc_diff_counts(const hsc_diff *diff, hsc_bytes *out);
+// For people: the rows that are not kept, by computation, in colour where the style has it; `most` lines of them, 0 = all.
+void hsc_diff_text(const hsc_diff *diff, const hsc_text_style *style, size_t most, hsc_bytes *out);
 // {"summary": {state: count}, "instructions": [{"state", "what", "computation", "left", "right",
 // "into"}]}; kept ones only with `kept_too`, as the page has them.
 HSC_MUST_USE hsc_status *hsc_diff_json(const hsc_diff *diff, bool kept_too, json_t **out_document);

@@ -26,11 +26,21 @@ static const char *const colors[HSC_DIFF_STATES] = {"",         "\x1b[33m", "\x1
                                                     "\x1b[36m", "\x1b[32m", "\x1b[31m"};
 static const char signs[HSC_DIFF_STATES] = {' ', '~', '>', '>', '+', '-'};
 
-void hsc_diff_text(const hsc_diff *diff, const hsc_text_style *style, hsc_bytes *out) {
+void hsc_diff_counts(const hsc_diff *diff, hsc_bytes *out) {
+  static const hsc_diff_state order[] = {HSC_DIFF_KEPT,  HSC_DIFF_CHANGED, HSC_DIFF_FUSED,
+                                         HSC_DIFF_MOVED, HSC_DIFF_ADDED,   HSC_DIFF_REMOVED};
+  for (size_t i = 0; i < HSC_COUNT_OF(order); i++)
+    hsc_bytes_printf(out, "%s%lld %s", i ? ", " : "", (long long)diff->counts[order[i]],
+                     hsc_diff_state_text(order[i]));
+}
+
+void hsc_diff_text(const hsc_diff *diff, const hsc_text_style *style, size_t most, hsc_bytes *out) {
   const hsc_computation *in = NULL;
   hsc_bytes room = {0};
   hsc_bytes old = {0};
   long long hidden = 0;
+  size_t shown = 0;
+  size_t left_out = 0;
   const char *end = style && style->color ? "\x1b[0m" : "";
   for (size_t i = 0; i < diff->row_count; i++) {
     const hsc_diff_row *row = &diff->rows[i];
@@ -41,6 +51,11 @@ void hsc_diff_text(const hsc_diff *diff, const hsc_text_style *style, hsc_bytes 
     hidden += inner && row->state != HSC_DIFF_KEPT;
     if (row->state == HSC_DIFF_KEPT || inner)
       continue;
+    if (most && shown >= most) {
+      left_out++;
+      continue;
+    }
+    shown += 1 + (place != in) + (row->state == HSC_DIFF_CHANGED);
     if (place != in) {
       in = place;
       hsc_bytes_printf(out, "%s%s%s%s%s\n", style && style->color ? "\x1b[1m" : "", in->name,
@@ -59,19 +74,14 @@ void hsc_diff_text(const hsc_diff *diff, const hsc_text_style *style, hsc_bytes 
   hsc_bytes_printf(&note, "~ changed   > fused or moved   + added   - removed");
   if (hidden)
     hsc_bytes_printf(&note, "; %lld parameters of fusions are left out", hidden);
-  if (out->size)
+  if (left_out)
+    hsc_bytes_printf(out, "and %zu more instructions: --all, or a page: -o FILE.html\n", left_out);
+  if (shown)
     hsc_bytes_append_char(out, '\n');
   if (hsc_text_width(hsc_bytes_text(&note), note.size) > width)
     hsc_text_wrap(hsc_bytes_text(&note), 0, width, out);
   else
     hsc_bytes_printf(out, "%s\n", hsc_bytes_text(&note));
-  hsc_bytes_reset(&note);
-  hsc_bytes_printf(
-      &note, "%lld kept, %lld changed, %lld fused, %lld moved, %lld added, %lld removed",
-      (long long)diff->counts[HSC_DIFF_KEPT], (long long)diff->counts[HSC_DIFF_CHANGED],
-      (long long)diff->counts[HSC_DIFF_FUSED], (long long)diff->counts[HSC_DIFF_MOVED],
-      (long long)diff->counts[HSC_DIFF_ADDED], (long long)diff->counts[HSC_DIFF_REMOVED]);
-  hsc_text_wrap(hsc_bytes_text(&note), 0, width, out);
   hsc_bytes_deinit(&note);
   hsc_bytes_deinit(&room);
   hsc_bytes_deinit(&old);

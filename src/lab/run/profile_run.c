@@ -156,10 +156,10 @@ hsc_status *hsc_profile_program(const hsc_profile_run_options *o, hsc_profile_ru
   HSC_GOTO(hsc_run_series_add(&series, body, (double)(hsc_now_ns() - start_ns) / 1e9));
   const char *ended_by = json_string_value(json_object_get(body, "series_ended_by"));
   if (!ended_by || !strcmp(ended_by, hsc_stop_text(HSC_STOP_MOST)))
-    ended_by = "as many as the pilot chose";
+    ended_by = "as many as the first ones asked for";
   hsc_sampling_end(sampling, o->steps ? "as many as were asked for" : ended_by);
   HSC_GOTO(hsc_sampling_finish(sampling, o->seed));
-  hsc_sampling_text(sampling, false, &text);
+  hsc_sampling_text(sampling, true, &text);
   *out_run = (hsc_profile_run){
       .steps = (int64_t)sampling->count,
       .warm_up_s = first / 1e9,

@@ -46,13 +46,12 @@ void hsc_sampling_text(const hsc_sampling *s, bool unicode, hsc_bytes *out) {
   const char *plus = unicode ? "±" : "+-";
   char budget[32], many[64];
   append_count(out, s->count, o->lower);
-  hsc_bytes_append_text(out, " in ");
-  append_count(out, s->upper_count, o->upper);
-  if (s->has_pilot)
-    hsc_bytes_printf(out, "; a pilot of %zu x %zu chose %zu a %s", s->pilot_upper, s->pilot_lower,
-                     s->chosen_lower, o->upper);
-  else if (s->no_pilot && !o->exact)
-    hsc_bytes_printf(out, "; no pilot: %s", s->no_pilot);
+  if (strcmp(o->upper, "block") != 0) {  // how runs were grouped is the document's: "made", "pilot"
+    hsc_bytes_append_text(out, " in ");
+    append_count(out, s->upper_count, o->upper);
+  }
+  if (!s->has_pilot && s->no_pilot && !o->exact)
+    hsc_bytes_printf(out, "; %s", s->no_pilot);
   hsc_bytes_printf(out, "; ended: %s", s->ended_by ? s->ended_by : "not yet");
   if (s->stop == HSC_STOP_BUDGET) {
     hsc_format_quantity(o->budget_s, "s", unicode, budget);

@@ -513,11 +513,9 @@ hsc_status *hsc_stats_document(const hsc_samples *samples,
     status = compare_all(samples, all, &o, margin, comparisons);
   if (!status && json_array_size(comparisons)) {
     json_array_append_new(
-        notes,
-        json_sprintf("a ratio above 1 is slower; \"same\" and every claim take %.3g %%%s%s",
-                     100 * margin,
-                     grade ? "; the machine has grade " : "; the machine's grade is not known",
-                     grade ? grade : ""));
+        notes, json_sprintf("a ratio above 1 is slower; \"same\" and every claim take %.3g %%%s%s",
+                            100 * margin, grade ? "; how quiet the machine is, from A to D: " : "",
+                            grade ? grade : ""));
     if (grade && *grade != 'A')
       json_array_append_new(
           notes, json_string("a finer claim needs a quieter machine, whatever the number of runs"));

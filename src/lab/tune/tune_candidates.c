@@ -121,7 +121,7 @@ static bool starts(const char *text, const char *with) {
 }
 
 static bool is_for(const char *device, const char *name) {
-  if (starts(device, "xla-cpu"))
+  if (starts(device, "xla-cpu") || !strcmp(device, "cpu"))
     return !starts(name, "xla_gpu_") && !starts(name, "xla_tpu_");
   if (starts(device, "cuda") || starts(device, "rocm"))
     return !starts(name, "xla_cpu_") && !starts(name, "xla_tpu_");
@@ -443,8 +443,8 @@ static hsc_status *add_extras(tune_run *run) {
   for (size_t i = 0; i < o->extra_count; i++) {
     const hsc_tune_extra *e = &o->extras[i];
     const hsc_flag *flag = hsc_flags_find(&run->flags, e->name);
-    if (run->flags.count && !flag)  // of another compiler
-      continue;
+    if ((run->flags.count && !flag) || !is_for(o->device->text, e->name))
+      continue;  // of another compiler
     if (flag && (hsc__tune_leave(o->device->text, flag) ||
                  (flag->preset && !strcmp(flag->preset, e->value))))
       continue;
