@@ -53,7 +53,8 @@ void hsc_diff_deinit(hsc_diff *diff);
 
 // "5 kept, 3 changed, 20 fused, 0 moved, 7 added, 14 removed"
 void hsc_diff_counts(const hsc_diff *diff, hsc_bytes *out);
-// For people: the rows that are not kept, by computation, in colour where the style has it; `most` lines of them, 0 = all.
+// For people: the rows that are not kept, by computation, in colour where the style has it; `most`
+// lines of them, 0 = all.
 void hsc_diff_text(const hsc_diff *diff, const hsc_text_style *style, size_t most, hsc_bytes *out);
 // {"summary": {state: count}, "instructions": [{"state", "what", "computation", "left", "right",
 // "into"}]}; kept ones only with `kept_too`, as the page has them.
