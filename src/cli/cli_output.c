@@ -40,7 +40,7 @@ void hsc_cli_paragraph(hsc_cli *cli, const char *format, ...) {
                   &out);
     // the text has its own end of line
     if (text.size && text.data[text.size - 1] == '\n' && out.size)
-      out.size--;
+      out.data[--out.size] = '\0';
   }
   put_units(cli->out_style.width > 0 ? &out : &text, &cli->out_style, stdout);
   hsc_bytes_deinit(&text);

@@ -287,8 +287,8 @@ static hsc_status *print_rows(const tune_args *args, hsc_cli *cli, const json_t 
 
 static hsc_status *print_text(const tune_args *args, hsc_cli *cli, const json_t *result) {
   bool structure = !strcmp(text_at(result, "tuned_for"), "memory and kernels");
-  hsc_cli_print(cli, "%s on %s: %s\n", args->program, text_at(result, "device"),
-                text_at(result, "headline"));
+  hsc_cli_paragraph(cli, "%s on %s: %s\n", args->program, text_at(result, "device"),
+                    text_at(result, "headline"));
   if (structure)
     hsc_cli_print(cli,
                   "This device only compiles here: tuned for memory and kernels; what it takes "

@@ -463,8 +463,6 @@ static void print_speed(hsc_cli *cli, json_t *result, bool all) {
   json_t *row;
   size_t i;
   const char *grade = json_string_value(hsc_json_path(result, "environment", "grade", NULL));
-  if (json_array_size(speed))
-    hsc_cli_print(cli, "\n");
   json_array_foreach (speed, i, row)
     if (all || (!programs && !isfinite(at(row, "low", NULL))))
       hsc_cli_paragraph(cli, "%s against %s: %s\n",

@@ -81,15 +81,18 @@ static void a_stage_has_its_pipeline_pass_and_lines(void **state) {
   expect_json(
       json_array_get(s.documents, 0),
       "{\"module\": \"jit_f.v2\", \"lines\": [\"a\", \"b\", \"c\", \"\"], \"stages\": ["
-      "{\"run\": -1, \"pipeline\": \"\", \"pass\": \"input\", \"lines\": \"AAAAAA==\"},"
-      "{\"run\": 1, \"pipeline\": \"simplify\", \"pass\": \"start\", \"lines\": \"AAAAAA==\"},"
+      "{\"run\": -1, \"pipeline\": \"\", \"pass\": \"input\", \"lines\": \"AAAAAA==\", \"came\": "
+      "0, \"went\": 0},"
+      "{\"run\": 1, \"pipeline\": \"simplify\", \"pass\": \"start\", \"lines\": \"AAAAAA==\", "
+      "\"came\": 0, \"went\": 0},"
       "{\"run\": 2, \"pipeline\": \"simplify\", \"pass\": \"algsimp\", \"lines\": "
-      "\"AAAAAAEAAAA=\"},"
-      "{\"run\": 3, \"pipeline\": \"\", \"pass\": \"alone\", \"lines\": \"AQAAAAEAAAA=\"},"
+      "\"AAAAAAEAAAA=\", \"came\": 1, \"went\": 0},"
+      "{\"run\": 3, \"pipeline\": \"\", \"pass\": \"alone\", \"lines\": \"AQAAAAEAAAA=\", "
+      "\"came\": 1, \"went\": 1},"
       "{\"run\": 10, \"pipeline\": \"post layout\", \"pass\": \"copy-insertion\", \"lines\": "
-      "\"AQAAAAEAAAA=\"},"
+      "\"AQAAAAEAAAA=\", \"came\": 0, \"went\": 0},"
       "{\"run\": 1000000, \"pipeline\": \"\", \"pass\": \"the end\", \"lines\": "
-      "\"AgAAAAMAAAA=\"}]}");
+      "\"AgAAAAMAAAA=\", \"came\": 2, \"went\": 2}]}");
   assert_string_equal(s.modules[0], "jit_f.v2");
   assert_int_equal(s.sums[0].stage_count, 6);
   assert_int_equal(s.sums[0].changed_count, 3);  // algsimp, alone, the end
