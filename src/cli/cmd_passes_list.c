@@ -175,6 +175,57 @@ static void say_what_changed(const hsc_pass_list *list, hsc_cli *cli) {
   hsc_bytes_deinit(&text);
 }
 
+// `few`: the columns of the first screen.
+static void add_row(hsc_table *table, const hsc_pass_row *r, size_t number, bool few) {
+  hsc_table_row(table);
+  hsc_table_int(table, (int64_t)number);
+  hsc_table_printf(table, "%*s%s", 2 * r->depth, "", r->pipeline);
+  hsc_table_printf(table, r->nested ? "[%s]" : "%s", r->pass);
+  if (!few && r->changed < 0)
+    hsc_table_missing(table);
+  else if (!few)
+    hsc_table_bool(table, r->changed);
+  hsc_table_double(table, r->duration_ns < 0 ? NAN : (double)r->duration_ns * 1e-9);
+  if (few) {
+    add_change(table, r->instructions_before, r->instructions_after);
+    add_change(table, r->fusions_before, r->fusions_after);
+    return;
+  }
+  add_count(table, r->instructions_before);
+  add_count(table, r->instructions_after);
+  add_count(table, r->fusions_before);
+  add_count(table, r->fusions_after);
+}
+
+static void add_notes(hsc_table *table, const hsc_pass_list *list, size_t left_out, bool few) {
+  hsc_pass_totals t = hsc_pass_list_totals(list);
+  hsc_table_note(
+      table, "%d pipelines, %d distinct passes, %d runs, %d changed something; %.3f ms in passes",
+      t.pipelines, t.passes, t.runs, t.changed, t.seconds * 1e3);
+  if (left_out)
+    hsc_table_note(table, "%zu shorter runs that changed something: --changed", left_out);
+  if (few)
+    hsc_table_note(table,
+                   "every run of every pass: --all; what one did: hloscope passes diff, as a page "
+                   "with all stages: hloscope passes show");
+  if (t.idle && !few)
+    hsc_table_note(table, "%d of the pipelines had no pass to run", t.idle);
+  if (t.nested)
+    hsc_table_note(table,
+                   "[name]: a pipeline inside another one; its time is that of the passes in it, "
+                   "and is counted once");
+  for (size_t i = 0; i < list->row_count; i++) {
+    if (!list->rows[i].counts || few)
+      continue;
+    char *counts = hsc_arena_strdup(list->arena, list->rows[i].counts);
+    for (char *c = counts; c && *c; c++)
+      *c = *c == '_' ? ' ' : *c;
+    hsc_table_note(table, "%s: %s", list->rows[i].pass, counts ? counts : "");
+  }
+  if (list->compile_ns >= 0)
+    hsc_table_note(table, "the whole compile took %.3f ms", (double)list->compile_ns * 1e-6);
+}
+
 static hsc_status *print_table(const hsc_pass_list *list,
                                bool changed_only,
                                size_t most,
@@ -199,51 +250,9 @@ static hsc_status *print_table(const hsc_pass_list *list,
       left_out++;
       continue;
     }
-    hsc_table_row(table);
-    hsc_table_int(table, (int64_t)i);
-    hsc_table_printf(table, "%*s%s", 2 * r->depth, "", r->pipeline);
-    hsc_table_printf(table, r->nested ? "[%s]" : "%s", r->pass);
-    if (!most && r->changed < 0)
-      hsc_table_missing(table);
-    else if (!most)
-      hsc_table_bool(table, r->changed);
-    hsc_table_double(table, r->duration_ns < 0 ? NAN : (double)r->duration_ns * 1e-9);
-    if (most) {
-      add_change(table, r->instructions_before, r->instructions_after);
-      add_change(table, r->fusions_before, r->fusions_after);
-      continue;
-    }
-    add_count(table, r->instructions_before);
-    add_count(table, r->instructions_after);
-    add_count(table, r->fusions_before);
-    add_count(table, r->fusions_after);
+    add_row(table, r, i, most > 0);
   }
-  hsc_pass_totals t = hsc_pass_list_totals(list);
-  hsc_table_note(
-      table, "%d pipelines, %d distinct passes, %d runs, %d changed something; %.3f ms in passes",
-      t.pipelines, t.passes, t.runs, t.changed, t.seconds * 1e3);
-  if (left_out)
-    hsc_table_note(table, "%zu shorter runs that changed something: --changed", left_out);
-  if (most)
-    hsc_table_note(table,
-                   "every run of every pass: --all; what one did: hloscope passes diff, as a page "
-                   "with all stages: hloscope passes show");
-  if (t.idle && !most)
-    hsc_table_note(table, "%d of the pipelines had no pass to run", t.idle);
-  if (t.nested)
-    hsc_table_note(table,
-                   "[name]: a pipeline inside another one; its time is that of the passes in it, "
-                   "and is counted once");
-  for (size_t i = 0; i < list->row_count; i++) {
-    if (!list->rows[i].counts || most)
-      continue;
-    char *counts = hsc_arena_strdup(list->arena, list->rows[i].counts);
-    for (char *c = counts; c && *c; c++)
-      *c = *c == '_' ? ' ' : *c;
-    hsc_table_note(table, "%s: %s", list->rows[i].pass, counts ? counts : "");
-  }
-  if (list->compile_ns >= 0)
-    hsc_table_note(table, "the whole compile took %.3f ms", (double)list->compile_ns * 1e-6);
+  add_notes(table, list, left_out, most > 0);
   return hsc_cli_table(cli, table);
 }
 
