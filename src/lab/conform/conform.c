@@ -259,8 +259,12 @@ static hsc_status *read_line(session *s, hsc_child *child, hsc_bytes *line) {
   int64_t limit = s->options->timeout_ns > 0 ? s->options->timeout_ns : default_limit_ns;
   if (s->hung_count == 0 || limit <= known_hang_ns)
     return read_patiently(child, limit, line);
+  // a compiler that was too slow once is not one that hangs
+  long long before = ticks_of(hsc_child_pid(child));
   hsc_status *status = hsc_child_read_line(child, known_hang_ns, line);
-  if (hsc_status_code(status) != HSC_DEADLINE_EXCEEDED || has_hung(s, last_function(s)))
+  bool is_idle = ticks_of(hsc_child_pid(child)) - before < 2;
+  if (hsc_status_code(status) != HSC_DEADLINE_EXCEEDED ||
+      (is_idle && has_hung(s, last_function(s))))
     return status;
   hsc_status_free(status);
   return read_patiently(child, limit - known_hang_ns, line);
