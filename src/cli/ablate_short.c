@@ -1,4 +1,5 @@
 // ablate_short.c - the first screen of an ablation.
+#include "base/text/text.h"
 #include "cli/ablate_short.h"
 
 #include <math.h>
@@ -135,10 +136,10 @@ static void add_notes(hsc_table *table, json_t *result, size_t left_out) {
     hsc_table_note(table,
                    "no interval and no verdict from %lld process%s: what differs between processes "
                    "is not known from fewer than %d (--processes, --time-budget)",
-                   processes, processes == 1 ? "" : "es", HSC_LEAST_PROCESSES);
+                   processes, hsc_plural((double)processes, "", "es"), HSC_LEAST_PROCESSES);
   if (left_out)
-    hsc_table_note(table, "%zu more row%s, and all columns: --all", left_out,
-                   left_out == 1 ? "" : "s");
+    hsc_table_note(table, "%zu more %s, and all columns: --all", left_out,
+                   hsc_plural((double)left_out, "row", "rows"));
 }
 
 hsc_status *hsc_cli_ablate_short(json_t *result, hsc_cli *cli) {

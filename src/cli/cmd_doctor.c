@@ -260,10 +260,14 @@ static void print_text(
     }
   }
   hsc_bytes total = {0};
-  hsc_bytes_printf(&total, "%zu ok, %zu warnings, %zu errors", counts[HSC_VERDICT_OK],
-                   counts[HSC_VERDICT_WARNING], counts[HSC_VERDICT_ERROR]);
+  hsc_bytes_printf(
+      &total, "%zu ok, %zu %s, %zu %s", counts[HSC_VERDICT_OK], counts[HSC_VERDICT_WARNING],
+      hsc_plural((double)counts[HSC_VERDICT_WARNING], "warning", "warnings"),
+      counts[HSC_VERDICT_ERROR], hsc_plural((double)counts[HSC_VERDICT_ERROR], "error", "errors"));
   if (hidden)
-    hsc_bytes_printf(&total, "; %zu checks do not concern this machine (--all shows them)", hidden);
+    hsc_bytes_printf(&total, "; %zu %s not concern this machine (--all shows %s)", hidden,
+                     hsc_plural((double)hidden, "check does", "checks do"),
+                     hsc_plural((double)hidden, "it", "them"));
   hsc_text_wrap(hsc_bytes_text(&total), 0, width, out);
   hsc_bytes_deinit(&total);
 }

@@ -1,6 +1,7 @@
 // cmd_gate.c - hloscope gate: programs against a baseline, for continuous integration.
 #include <sys/stat.h>
 
+#include "base/text/text.h"
 #include "cli/command.h"
 #include "cli/document.h"
 #include "lab/devices/devices.h"
@@ -248,7 +249,8 @@ static hsc_status *print_text(json_t *document, hsc_cli *cli) {
   if (json_is_true(json_object_get(document, "updated"))) {
     hsc_cli_print(cli, "%s holds %zu program%s of %s\n",
                   hsc_json_text_or_empty(document, "baseline"), found.programs,
-                  found.programs == 1 ? "" : "s", hsc_json_text_or_empty(document, "device"));
+                  hsc_plural((double)found.programs, "", "s"),
+                  hsc_json_text_or_empty(document, "device"));
     return NULL;
   }
   hsc_cli_print(cli, "%zu of %zu slower or wrong, %zu unknown\n\n", found.bad, found.programs,

@@ -4,6 +4,7 @@
 #include <strings.h>
 #include <unistd.h>
 
+#include "base/text/text.h"
 #include "base/files/file_io.h"
 #include "base/process/child.h"
 #include "cli/command.h"
@@ -115,7 +116,8 @@ static hsc_status *list_systems(const hsc_knowledge *kb, hsc_cli *cli) {
     }
   }
   hsc_table *table = NULL;
-  hsc_cli_print(cli, "%zu messages are known:", hsc_knowledge_count(kb));
+  hsc_cli_print(cli, "%zu %s known:", hsc_knowledge_count(kb),
+                hsc_plural((double)hsc_knowledge_count(kb), "message is", "messages are"));
   for (int s = SEVERITIES; s-- > 0;)
     hsc_cli_print(cli, " %lld %s%s", (long long)totals[s], hsc_severity_name((hsc_severity)s),
                   s ? "," : ".\n\n");
@@ -329,9 +331,10 @@ static hsc_status *check(const knowledge_args *args, const hsc_knowledge *kb, hs
   }
   if (bad)
     cli->exit_code = 1;
-  hsc_table_note(table, "%zu entries, %zu logs checked, %zu of %zu programs run: %zu problem%s",
-                 result.entry_count, result.log_count, run_count, result.program_count, bad,
-                 bad == 1 ? "" : "s");
+  hsc_table_note(table, "%zu %s, %zu %s checked, %zu of %zu programs run: %zu %s",
+                 result.entry_count, hsc_plural((double)result.entry_count, "entry", "entries"),
+                 result.log_count, hsc_plural((double)result.log_count, "log", "logs"), run_count,
+                 result.program_count, bad, hsc_plural((double)bad, "problem", "problems"));
   return hsc_cli_table(cli, table);
 }
 

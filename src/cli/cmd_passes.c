@@ -276,7 +276,7 @@ static const hsc_option options[] = {
                    "level",
                    "N",
                    4,
-                   "0 only what is imported, 1 times, 2 on random inputs, 3 fresh outputs, 4 "
+                   "0 only what is imported, 1 also timing, 2 on random inputs, 3 fresh outputs, 4 "
                    "checks red zones and results",
                    .verbs = "autotune"),
     HSC_OPTION_STRING(passes_args,

@@ -1,6 +1,7 @@
 // cmd_passes_list.c - hloscope passes list, dump, show: the passes that ran, in call order.
 #include <math.h>
 
+#include "base/text/text.h"
 #include "base/files/file_io.h"
 #include "cli/document.h"
 #include "cli/cmd_passes.h"

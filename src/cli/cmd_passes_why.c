@@ -71,9 +71,11 @@ static hsc_status *print_result(const passes_args *args, hsc_cli *cli, json_t *r
   long long examined = json_integer_value(json_object_get(result, "examined"));
   long long explained = json_integer_value(json_object_get(result, "explained"));
   hsc_cli_paragraph(cli,
-                    "%s: %lld pairs are not fused; of the %lld looked into, the dearest first, "
-                    "%lld have a cause that the whole program confirms\n\n",
-                    text_at(result, "device", NULL), unfused, examined, explained);
+                    "%s: %lld %s not fused; of the %lld looked into, the dearest first, "
+                    "%lld %s a cause that the whole program confirms\n\n",
+                    text_at(result, "device", NULL), unfused,
+                    hsc_plural((double)unfused, "pair is", "pairs are"), examined, explained,
+                    hsc_plural((double)explained, "has", "have"));
   json_t *decided = json_object_get(result, "decided");
   if (json_is_integer(decided))
     hsc_cli_paragraph(cli, "Its passes recorded why they left %lld of the %lld pairs apart.\n\n",

@@ -5,6 +5,7 @@
 #include "cli/probe_growth.h"
 #include "doctor/explain.h"
 #include "lab/run/json_tree.h"
+#include "lab/run/run_counts.h"
 #include "worker/lab_compile.h"
 #include "lab/devices/devices.h"
 #include "lab/probe/growth.h"
@@ -181,6 +182,11 @@ static hsc_status *print_text(json_t *result, hsc_bytes *advice, hsc_cli *cli) {
     hsc_table_double(table, hsc_json_number(hsc_json_path(stage, "program", "flops", NULL)));
     hsc_table_text(table, cut.size ? hsc_bytes_text(&cut) : "");
     hsc_bytes_deinit(&cut);
+    hsc_bytes uncounted = {0};
+    if (hsc_say_uncounted(json_object_get(stage, "program"), &uncounted))
+      hsc_table_note(table, "%s: %s", json_string_value(json_object_get(stage, "stage")),
+                     hsc_bytes_text(&uncounted));
+    hsc_bytes_deinit(&uncounted);
     const char *refused = json_string_value(hsc_json_path(stage, "cut", "refused", NULL));
     if (refused)
       hsc_table_note(table, "%s: the batch was not cut: %.200s",

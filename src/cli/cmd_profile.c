@@ -252,8 +252,9 @@ static hsc_status *profile_program(const profile_args *args, hsc_cli *cli) {
     char first[32], each[32];
     hsc_format_quantity(made.warm_up_s, "s", false, first);
     hsc_format_quantity(made.step_s, "s", false, each);
-    hsc_cli_say(cli, "%lld steps on %s: median %s a step (the first one before took %s)",
-                (long long)made.steps, device, each, first);
+    hsc_cli_say(cli, "%lld %s on %s: median %s a step (the first one before took %s)",
+                (long long)made.steps, hsc_plural((double)made.steps, "step", "steps"), device,
+                each, first);
     status = show(args, raw, made.sampling, cli);
   }
   hsc_free(made.sampling);

@@ -114,12 +114,14 @@ static const char *base_name(const reduce_args *args, hsc_arena *arena) {
 static hsc_status *print_result(hsc_cli *cli, const hsc_reduction *reduction, json_t *document) {
   hsc_bytes text = {0};
   hsc_module_print(reduction->module, &(hsc_print_options){.no_metadata = true}, &text);
-  hsc_cli_print(cli, "%lld instructions of %lld still show it: %s\n",
-                (long long)reduction->instructions_after, (long long)reduction->instructions_before,
+  hsc_cli_print(cli, "%lld %s of %lld still %s it: %s\n", (long long)reduction->instructions_after,
+                hsc_plural((double)reduction->instructions_after, "instruction", "instructions"),
+                (long long)reduction->instructions_before,
+                hsc_plural((double)reduction->instructions_after, "shows", "show"),
                 reduction->after.text ? reduction->after.text : "");
-  hsc_cli_print(cli, "%lld steps, %lld looks, %.1f s%s\n\n", (long long)reduction->steps,
-                (long long)reduction->looks, reduction->seconds,
-                reduction->complete ? "" : "; the time budget ended it");
+  hsc_cli_print(cli, "%lld %s, %lld looks, %.1f s%s\n\n", (long long)reduction->steps,
+                hsc_plural((double)reduction->steps, "step", "steps"), (long long)reduction->looks,
+                reduction->seconds, reduction->complete ? "" : "; the time budget ended it");
   hsc_cli_print(cli, "%s\n", hsc_bytes_text(&text));
   json_t *form;
   const char *key;

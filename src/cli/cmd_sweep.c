@@ -289,8 +289,9 @@ static hsc_status *print_state(hsc_cli *cli, const hsc_sweep *sweep, json_t *run
                      (long long)json_integer_value(count), outcome);
   long long left = (long long)json_integer_value(json_object_get(state, "left"));
   hsc_bytes text = {0};
-  hsc_bytes_printf(&text, "%s: plan %.8s, %lld tasks of %s: ", sweep->folder, sweep->id,
-                   (long long)sweep->count, sweep->kind);
+  hsc_bytes_printf(&text, "%s: plan %.8s, %lld %s of %s: ", sweep->folder, sweep->id,
+                   (long long)sweep->count, hsc_plural((double)sweep->count, "task", "tasks"),
+                   sweep->kind);
   if (left)
     hsc_bytes_printf(&text, "%lld left, about %.2g s on one processor%s%s\n", left,
                      json_number_value(json_object_get(state, "expected_s")),

@@ -8,6 +8,7 @@
 #include <sys/random.h>
 #include <unistd.h>
 
+#include "base/text/text.h"
 #include "base/core/clock.h"
 #include "base/files/file_io.h"
 #include "cli/child_program.h"
@@ -145,7 +146,7 @@ static hsc_status *summarise(const char *output, int64_t max_compiles, hsc_cli *
 static hsc_status *control(const trace_args *args, hsc_cli *cli) {
   int rings = 0;
   HSC_TRY(hsc_trace_set_paused(args->pid, args->pause, &rings));
-  hsc_cli_say(cli, "%d recording%s of process %lld %s", rings, rings == 1 ? "" : "s",
+  hsc_cli_say(cli, "%d recording%s of process %lld %s", rings, hsc_plural((double)rings, "", "s"),
               (long long)args->pid, args->pause ? "paused" : "resumed");
   return NULL;
 }

@@ -273,7 +273,7 @@ static hsc_status *run_command(watching *w, bool *out_again) {
 
 static void count_text(hsc_bytes *out, uint64_t count, const char *what) {
   hsc_bytes_printf(out, "%s%llu %s%s", out->size ? ", " : "", (unsigned long long)count, what,
-                   count == 1 ? "" : "s");
+                   hsc_plural((double)count, "", "s"));
 }
 
 static hsc_status *report(watching *w, hsc_cli *cli) {
@@ -314,7 +314,7 @@ static hsc_status *report(watching *w, hsc_cli *cli) {
     count_text(&out, log->events[HSC_EVENT_CACHE_HIT], "cache hit");
     if (!w->args->log)
       hsc_bytes_printf(&out, ", peak memory %s, %d run%s", peak, w->attempt,
-                       w->attempt == 1 ? "" : "s");
+                       hsc_plural((double)w->attempt, "", "s"));
     hsc_bytes_append_char(&out, '\n');
     if (hsc_watch_alert_count(w->watch) && *log->next)
       hsc_bytes_printf(&out, "Next %s\n", log->next);
@@ -390,7 +390,7 @@ done:
     int failed = hsc_webhook_close(w.webhook, why, sizeof why);
     if (failed)
       hsc_cli_say(cli, "hloscope watch: %d alert%s could not be delivered to %s: %s", failed,
-                  failed == 1 ? "" : "s", args->webhook, why);
+                  hsc_plural((double)failed, "", "s"), args->webhook, why);
   }
   hsc_watch_destroy(w.watch);
   hsc_log_reader_destroy(w.reader);

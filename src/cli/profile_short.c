@@ -3,6 +3,7 @@
 // It reads the tables that `hloscope tables` prints (hlo-operators, steps) and makes of them what
 // fits a screen: sentences first, then ten columns of the operators. Nothing is computed twice: a
 // share in a sentence is the sum of the shares in the rows.
+#include "base/text/text.h"
 #include "cli/profile_short.h"
 
 #include "cli/table_pick.h"
@@ -172,7 +173,8 @@ static hsc_status *operators(const hsc_table *all, int64_t rows, hsc_table **out
   for (size_t i = 0; i < hsc_table_note_count(all); i++)
     hsc_table_note(*out_table, "%s", hsc_table_note_text(all, i));
   if (shown < count)
-    hsc_table_note(*out_table, "%zu more operators: --limit 0; every column: --all", count - shown);
+    hsc_table_note(*out_table, "%zu more %s: --limit 0; every column: --all", count - shown,
+                   hsc_plural((double)(count - shown), "operator", "operators"));
   return NULL;
 }
 

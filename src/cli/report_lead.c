@@ -3,6 +3,7 @@
 // One function a kind, all of the same shape: the sentence, the bar of parts that do not overlap,
 // three numbers, what to do. They read documents of docs/schemas, which anybody may have edited:
 // whatever is missing is left out.
+#include "base/text/text.h"
 #include "cli/report_lead.h"
 
 #include <math.h>
@@ -26,10 +27,6 @@ static double number_at(const json_t *object, const char *key) {
 static const char *program_of(const json_t *document) {
   const char *program = text_at(document, "program");
   return *program ? hsc_report_base_name(program) : "the program";
-}
-
-static const char *plural(double count) {
-  return count == 1 ? "" : "s";
 }
 
 // "3.88 µs", and with an interval "3.88 µs (3.81 µs to 3.9 µs)".
@@ -440,8 +437,8 @@ static void lead_of_doctor(const json_t *document, hsc_page_lead *lead) {
   double warnings = (double)count_of(checks, "verdict", "warning");
   const json_t *first = first_with(checks, "verdict", errors > 0 ? "error" : "warning");
   if (errors > 0)
-    hsc_lead_say(lead, "%.0f check%s failed. First: %s", errors, plural(errors),
-                 text_at(first, "evidence"));
+    hsc_lead_say(lead, "%.0f check%s failed. First: %s", errors,
+                 hsc_plural((double)errors, "", "s"), text_at(first, "evidence"));
   else if (warnings > 0)
     hsc_lead_say(lead, "Nothing fails; %.0f check%s.", warnings,
                  warnings == 1 ? " warns" : "s warn");
@@ -461,7 +458,7 @@ static void lead_of_log(const json_t *document, hsc_page_lead *lead) {
   const char *next = text_at(document, "next");
   size_t errors = count_of(findings, "severity", "error");
   hsc_lead_say(lead, "%zu kinds of messages are known, %zu of them error%s.",
-               json_array_size(findings), errors, plural((double)errors));
+               json_array_size(findings), errors, hsc_plural((double)errors, "", "s"));
   hsc_lead_number(lead, (double)json_array_size(findings), "", "", "kinds of messages");
   hsc_lead_number(lead, (double)errors, "", errors ? "bad" : "good", "are errors");
   hsc_lead_number(lead, (double)count_of(findings, "severity", "warning"), "", "", "are warnings");

@@ -1,7 +1,9 @@
 // run_counts_text.c - see run_counts_text.h.
+#include "base/text/text.h"
 #include "cli/run_counts_text.h"
 
 #include "lab/run/json_tree.h"
+#include "lab/run/run_counts.h"
 
 enum { MOST_ROWS = 12 };
 
@@ -41,9 +43,9 @@ hsc_status *hsc_run_counts_print(hsc_cli *cli, json_t *device) {
     return NULL;
   hsc_cli_print(cli, "\n");
   if (!differ) {
-    hsc_cli_paragraph(cli,
-                      "%s: %s counts are those of the program's text, in all of %zu operations\n",
-                      name, other, json_array_size(rows));
+    hsc_cli_paragraph(cli, "%s: %s counts are those of the program's text, in all of %zu %s\n",
+                      name, other, json_array_size(rows),
+                      hsc_plural((double)json_array_size(rows), "operation", "operations"));
     return NULL;
   }
   HSC_TRY(hsc_table_create("counts", &table));
@@ -65,8 +67,13 @@ hsc_status *hsc_run_counts_print(hsc_cli *cli, json_t *device) {
     put_side(table, json_object_get(row, other));
     hsc_table_text(table, json_string_value(json_object_get(row, "why")));
   }
-  hsc_table_note(table, "%s: %lld of %zu operations differ%s", name, differ, json_array_size(rows),
+  hsc_table_note(table, "%s: %lld of %zu %s%s", name, differ, json_array_size(rows),
+                 hsc_plural((double)differ, "operations differs", "operations differ"),
                  (size_t)differ > shown ? "; the others: --format=json" : "");
+  hsc_bytes uncounted = {0};
+  if (hsc_say_uncounted(counts, &uncounted))
+    hsc_table_note(table, "%s: %s", name, hsc_bytes_text(&uncounted));
+  hsc_bytes_deinit(&uncounted);
   note_own(table, name, counts);
   return hsc_cli_table(cli, table);
 }

@@ -5,6 +5,7 @@
 #include "base/text/text.h"
 #include "cli/run_shards.h"
 #include "lab/run/json_tree.h"
+#include "lab/run/run_counts.h"
 
 enum { MOST_COLLECTIVES = 24, MOST_DRAWN = 16 };
 
@@ -61,13 +62,26 @@ static void say_whole(hsc_cli *cli, json_t *device) {
     hsc_cli_paragraph(cli, "-d %s:%lld runs it in parts\n", name, wanted);
 }
 
+// What a chip does; of a count with gaps only that it is the least.
+static void say_chip(hsc_cli *cli, json_t *device, json_t *per, hsc_bytes *line) {
+  size_t collectives = json_array_size(json_object_get(device, "collectives"));
+  hsc_bytes uncounted = {0};
+  bool gaps = hsc_say_uncounted(per, &uncounted);
+  hsc_bytes_printf(line, "; a chip computes %s%sflop%s%s%s, holds %s at its peak",
+                   gaps ? "at least " : "", quantity(cli, number_of(per, "flops"), "flops"),
+                   gaps ? " (" : "", gaps ? hsc_bytes_text(&uncounted) : "", gaps ? ")" : "",
+                   quantity(cli, number_of(per, "peak_bytes"), "bytes"));
+  hsc_bytes_printf(line, ", takes part in %zu %s", collectives,
+                   hsc_plural((double)collectives, "collective", "collectives"));
+  hsc_bytes_deinit(&uncounted);
+}
+
 bool hsc_run_shards_headline(hsc_cli *cli, json_t *device) {
   say_differing_copies(cli, device);
   if (json_is_integer(json_object_get(device, "whole_of")))
     say_whole(cli, device);
   json_t *per = json_object_get(device, "per_partition");
   json_t *fits = json_object_get(device, "fits");
-  size_t collectives = json_array_size(json_object_get(device, "collectives"));
   long long partitions = json_integer_value(json_object_get(device, "partitions"));
   long long replicas = json_integer_value(json_object_get(device, "replicas"));
   const char *mesh = mesh_text(cli, device);
@@ -75,17 +89,14 @@ bool hsc_run_shards_headline(hsc_cli *cli, json_t *device) {
   if (partitions * (replicas ? replicas : 1) < 2)
     return false;
   hsc_bytes line = {0};
-  hsc_bytes_printf(&line, "%s: %lld partitions", hsc_json_text(device, "device"), partitions);
+  hsc_bytes_printf(&line, "%s: %lld %s", hsc_json_text(device, "device"), partitions,
+                   hsc_plural((double)partitions, "partition", "partitions"));
   if (replicas > 1)
     hsc_bytes_printf(&line, ", %lld replicas", replicas);
   if (*mesh)
     hsc_bytes_printf(&line, " (mesh %s)", mesh);
   if (per)
-    hsc_bytes_printf(
-        &line, "; a chip computes %sflop, holds %s at its peak, takes part in %zu collective%s",
-        quantity(cli, number_of(per, "flops"), "flops"),
-        quantity(cli, number_of(per, "peak_bytes"), "bytes"), collectives,
-        collectives == 1 ? "" : "s");
+    say_chip(cli, device, per, &line);
   if (json_is_true(fits))
     hsc_bytes_printf(&line, ". Fits in its %s", capacity);
   else if (json_is_false(fits))
@@ -128,8 +139,13 @@ static hsc_status *print_chip(hsc_cli *cli, json_t *device) {
   }
   long long loops = json_integer_value(json_object_get(per, "guessed_loops"));
   if (loops > 0)
-    hsc_table_note(table, "%lld loops have no trip count in the program: they count as one trip",
-                   loops);
+    hsc_table_note(table, "%lld %s no trip count in the program: %s as one trip", loops,
+                   hsc_plural((double)loops, "loop has", "loops have"),
+                   hsc_plural((double)loops, "it counts", "they count"));
+  hsc_bytes uncounted = {0};
+  if (hsc_say_uncounted(per, &uncounted))
+    hsc_table_note(table, "a chip: %s", hsc_bytes_text(&uncounted));
+  hsc_bytes_deinit(&uncounted);
   return hsc_cli_table(cli, table);
 }
 

@@ -12,6 +12,7 @@
 #include "cli/run_counts_text.h"
 #include "cli/run_shards.h"
 #include "lab/run/json_tree.h"
+#include "lab/run/run_counts.h"
 #include "lab/verdict/agreement.h"
 #include "report/sparkline.h"
 #include "stats/stats_interleaved.h"
@@ -206,6 +207,16 @@ static void note_cannot_run(hsc_table *table, json_t *devices) {
   }
 }
 
+static void say_guess(json_t *counts, const char *guess, hsc_bytes *line) {
+  long long loops = json_integer_value(json_object_get(counts, "guessed_loops"));
+  long long branches = json_integer_value(json_object_get(counts, "guessed_branches"));
+  long long trips = json_integer_value(json_object_get(counts, "loop_trips"));
+  hsc_bytes_printf(line, ", guessing at %s (%lld %s, %lld %s; %lld %s ran)", guess, loops,
+                   hsc_plural((double)loops, "loop", "loops"), branches,
+                   hsc_plural((double)branches, "branch", "branches"), trips,
+                   hsc_plural((double)trips, "trip", "trips"));
+}
+
 // Where the counts of the program's text are not what ran, and why.
 static void note_counts(hsc_table *table, json_t *devices) {
   json_t *device;
@@ -225,11 +236,21 @@ static void note_counts(hsc_table *table, json_t *devices) {
     else
       hsc_bytes_printf(&line, "; the program's text says %.4g flops", from_text);
     if (guess)
-      hsc_bytes_printf(&line, ", guessing at %s (%lld loops, %lld branches; %lld trips ran)", guess,
-                       (long long)json_integer_value(json_object_get(counts, "guessed_loops")),
-                       (long long)json_integer_value(json_object_get(counts, "guessed_branches")),
-                       (long long)json_integer_value(json_object_get(counts, "loop_trips")));
+      say_guess(counts, guess, &line);
     hsc_table_note(table, "%s", hsc_bytes_text(&line));
+    hsc_bytes_deinit(&line);
+  }
+}
+
+// Flops and bytes that leave calls out say so, with or without --all.
+static void note_uncounted(hsc_table *table, json_t *devices) {
+  json_t *device;
+  size_t i;
+  json_array_foreach (devices, i, device) {
+    hsc_bytes line = {0};
+    if (hsc_say_uncounted(json_object_get(device, "counts"), &line))
+      hsc_table_note(table, "%s: %s: its flops and bytes are the others'", name_of(device),
+                     hsc_bytes_text(&line));
     hsc_bytes_deinit(&line);
   }
 }
@@ -365,6 +386,7 @@ static hsc_status *print_devices(hsc_cli *cli, json_t *result, bool all) {
   note_cannot_run(table, devices);
   if (all)
     note_counts(table, devices);
+  note_uncounted(table, devices);
   note_counts_differ(table, devices);
   note_peak(table, devices);
   note_sampling(table, devices, all);
@@ -451,7 +473,8 @@ static hsc_status *print_comparison(hsc_cli *cli, json_t *result, bool all) {
   note_close(table, rows);
   if (count < total)
     hsc_table_note(table, "%zu more row%s, %s worse: --all", total - count,
-                   total - count == 1 ? "" : "s", total - count == 1 ? "not" : "none of them");
+                   total - hsc_plural((double)count, "", "s"),
+                   total - count == 1 ? "not" : "none of them");
   return hsc_cli_table(cli, table);
 }
 

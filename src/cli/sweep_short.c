@@ -1,4 +1,5 @@
 // sweep_short.c - the first screen of a merged sweep.
+#include "base/text/text.h"
 #include "cli/sweep_short.h"
 
 #include <stdlib.h>
@@ -57,7 +58,8 @@ static void put_sentence(const hsc_table *table, hsc_cli *cli) {
     counts[interest_of(table, row)]++;
     compared += hsc_cli_text(table, row, "same") != NULL;
   }
-  hsc_bytes_printf(&line, "%zu task%s: %zu ok", rows, rows == 1 ? "" : "s", rows - counts[FAILED]);
+  hsc_bytes_printf(&line, "%zu task%s: %zu ok", rows, hsc_plural((double)rows, "", "s"),
+                   rows - counts[FAILED]);
   if (counts[FAILED])
     hsc_bytes_printf(&line, ", %zu not", counts[FAILED]);
   if (compared)

@@ -3,6 +3,7 @@
 // Four small tables, each of a view of `hloscope tables`: time (parts that add up to the whole),
 // recompiles (only what was compiled again, with its cause), executables and operators (the first
 // five). A part that has nothing to say is left out.
+#include "base/text/text.h"
 #include "cli/trace_short.h"
 
 #include <math.h>
@@ -42,10 +43,6 @@ static double sum(const hsc_table *table, const char *column) {
   return total;
 }
 
-static const char *plural(size_t count) {
-  return count == 1 ? "" : "s";
-}
-
 // "301 runs of 2 executables (257 timed on the device, 44 by their call), 3 calls that failed": a
 // run is a row of the view executions, whoever timed it.
 static void add_runs(const hsc_table *executables, hsc_bytes *out) {
@@ -53,14 +50,15 @@ static void add_runs(const hsc_table *executables, hsc_bytes *out) {
   size_t measured = (size_t)sum(executables, "measured");
   size_t failed = (size_t)sum(executables, "failed");
   size_t rows = hsc_table_row_count(executables);
-  hsc_bytes_printf(out, "%zu run%s of %zu executable%s", runs, plural(runs), rows, plural(rows));
+  hsc_bytes_printf(out, "%zu run%s of %zu executable%s", runs, hsc_plural((double)runs, "", "s"),
+                   rows, hsc_plural((double)rows, "", "s"));
   if (runs && !measured)
     hsc_bytes_append_text(out, " (timed by their call)");
   else if (measured < runs)
     hsc_bytes_printf(out, " (%zu timed on the device, %zu by their call)", measured,
                      runs - measured);
   if (failed)
-    hsc_bytes_printf(out, ", %zu call%s that failed", failed, plural(failed));
+    hsc_bytes_printf(out, ", %zu call%s that failed", failed, hsc_plural((double)failed, "", "s"));
 }
 
 typedef struct repeats {
@@ -93,7 +91,7 @@ static void say(const hsc_table *time,
   size_t compiled = hsc_table_row_count(compiles);
   hsc_bytes_append_text(out, ". ");
   add_runs(executables, out);
-  hsc_bytes_printf(out, ", %zu compilation%s", compiled, plural(compiled));
+  hsc_bytes_printf(out, ", %zu compilation%s", compiled, hsc_plural((double)compiled, "", "s"));
   if (again.count) {
     hsc_format_quantity(again.ns, "ns", false, cost);
     hsc_bytes_printf(out, ", %zu of them of something that was compiled before (%s)", again.count,
@@ -189,10 +187,11 @@ static void fill_lead(const hsc_table *time,
     hsc_lead_bar(lead, hsc_cli_text(time, i, "part"), hsc_cli_number(time, i, "time"), "ns");
   hsc_lead_number(lead, sum(time, "time"), "ns", "", "recorded");
   hsc_lead_number(lead, sum(executables, "runs"), "", "", "runs of %zu executable%s",
-                  hsc_table_row_count(executables), plural(hsc_table_row_count(executables)));
+                  hsc_table_row_count(executables),
+                  hsc_plural((double)hsc_table_row_count(executables), "", "s"));
   hsc_lead_number(lead, (double)again.count, "", again.count ? "bad" : "good",
                   "of %zu compilation%s were repeats", hsc_table_row_count(compiles),
-                  plural(hsc_table_row_count(compiles)));
+                  hsc_plural((double)hsc_table_row_count(compiles), "", "s"));
   if (again.count)
     hsc_bytes_printf(&lead->next,
                      "What was compiled again, and why: the table of recompiles below, or "

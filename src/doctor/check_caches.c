@@ -14,8 +14,9 @@ static bool describe(hsc__check_context *cx, const char *what, const char *path)
     return false;
   int64_t bytes, files;
   bool whole = hsc__tree_size(path, LOOK_NS, &bytes, &files);
-  hsc__say(cx, HSC_VERDICT_OK, "%s %s: %s%s in %lld files", what, path, whole ? "" : "more than ",
-           hsc__bytes_text(cx, (double)bytes), (long long)files);
+  hsc__say(cx, HSC_VERDICT_OK, "%s %s: %s%s in %lld %s", what, path, whole ? "" : "more than ",
+           hsc__bytes_text(cx, (double)bytes), (long long)files,
+           hsc_plural((double)files, "file", "files"));
   if (access(path, W_OK)) {
     hsc__say(cx, HSC_VERDICT_ERROR, "it cannot be written: every program compiles again");
     hsc__fix(cx, "make %s writable, or choose another directory", path);
@@ -79,17 +80,21 @@ void hsc__check_neuron_cache(hsc__check_context *cx) {
         unfinished++;
     }
   }
-  hsc__say(cx, HSC_VERDICT_OK, "%zu modules of %zu compiler versions", modules, count);
+  hsc__say(cx, HSC_VERDICT_OK, "%zu %s of %zu %s", modules,
+           hsc_plural((double)modules, "module", "modules"), count,
+           hsc_plural((double)count, "compiler version", "compiler versions"));
   if (failed) {
-    hsc__say(cx, HSC_VERDICT_WARNING,
-             "%zu of them are remembered failures that will not be tried again", failed);
+    hsc__say(cx, HSC_VERDICT_WARNING, "%zu of them %s not be tried again", failed,
+             hsc_plural((double)failed, "is a remembered failure that will",
+                        "are remembered failures that will"));
     hsc__fix(cx, "NEURON_CC_FLAGS=--retry_failed_compilation for one run");
   }
   if (unfinished)
     hsc__say(cx, HSC_VERDICT_OK, "%zu are being compiled or were left unfinished", unfinished);
   if (stale) {
-    hsc__say(cx, HSC_VERDICT_WARNING, "%zu are of other versions than the installed neuronx-cc %s",
-             stale, compiler->version);
+    hsc__say(cx, HSC_VERDICT_WARNING, "%zu %s than the installed neuronx-cc %s", stale,
+             hsc_plural((double)stale, "is of another version", "are of other versions"),
+             compiler->version);
     hsc__fix(cx, "remove the folders of versions that you no longer use");
   }
 }

@@ -81,7 +81,7 @@ void hsc__check_neuron_device(hsc__check_context *cx) {
     return;
   const char *version = hsc__read_line(cx, hsc__path(cx, "/sys/module/neuron/version"));
   if (cards)
-    hsc__say(cx, HSC_VERDICT_OK, "%d cards on the bus", cards);
+    hsc__say(cx, HSC_VERDICT_OK, "%d %s on the bus", cards, hsc_plural(cards, "card", "cards"));
   if (!module_loaded(cx, "neuron")) {
     hsc__say(cx, HSC_VERDICT_ERROR, "the kernel module neuron is not loaded");
     hsc__fix(cx, "install aws-neuronx-dkms for the running kernel, then: modprobe neuron");
@@ -93,7 +93,8 @@ void hsc__check_neuron_device(hsc__check_context *cx) {
     hsc__fix(cx, "in a container: --device=/dev/neuron0 for each card; else look at dmesg");
     return;
   }
-  hsc__say(cx, HSC_VERDICT_OK, "%zu device nodes", count);
+  hsc__say(cx, HSC_VERDICT_OK, "%zu %s", count,
+           hsc_plural((double)count, "device node", "device nodes"));
   try_nodes(cx, nodes, count);
 }
 
@@ -114,7 +115,7 @@ void hsc__check_nvidia_device(hsc__check_context *cx) {
   if (!cards && !count && !loaded)
     return;
   if (cards)
-    hsc__say(cx, HSC_VERDICT_OK, "%d cards on the bus", cards);
+    hsc__say(cx, HSC_VERDICT_OK, "%d %s on the bus", cards, hsc_plural(cards, "card", "cards"));
   const char *version = hsc__read_line(cx, hsc__path(cx, "/sys/module/nvidia/version"));
   if (!loaded && !count) {
     hsc__say(cx, HSC_VERDICT_ERROR, "the kernel module nvidia is not loaded");
@@ -132,7 +133,8 @@ void hsc__check_nvidia_device(hsc__check_context *cx) {
     hsc__say(cx, HSC_VERDICT_WARNING, "/dev/nvidia-uvm is missing: CUDA cannot start");
     hsc__fix(cx, "nvidia-modprobe -u -c0");
   } else {
-    hsc__say(cx, HSC_VERDICT_OK, "%zu device nodes", count);
+    hsc__say(cx, HSC_VERDICT_OK, "%zu %s", count,
+             hsc_plural((double)count, "device node", "device nodes"));
   }
   try_nodes(cx, nodes, count);
   if (version && strtol(version, NULL, 10) && strtol(version, NULL, 10) < 525) {
@@ -162,7 +164,8 @@ void hsc__check_amd_device(hsc__check_context *cx) {
   bool kfd = hsc__exists(hsc__path(cx, "/dev/kfd"));
   if (!cards && !kfd)
     return;
-  hsc__say(cx, HSC_VERDICT_OK, "%d cards on the bus, driver %s", cards,
+  hsc__say(cx, HSC_VERDICT_OK, "%d %s on the bus, driver %s", cards,
+           hsc_plural(cards, "card", "cards"),
            module_loaded(cx, "amdgpu") ? "amdgpu" : "not loaded");
   if (!kfd) {
     hsc__say(cx, HSC_VERDICT_WARNING, "/dev/kfd is missing: no computing");
@@ -301,8 +304,8 @@ void hsc__check_network(hsc__check_context *cx) {
              "%d EFA cards, but no driver shows them under /sys/class/infiniband", efa);
     hsc__fix(cx, "install the EFA driver (aws-efa-installer), then fi_info -p efa must list them");
   } else if (count) {
-    hsc__say(cx, HSC_VERDICT_OK, "%zu fast network cards (%s%s)", count, cards[0],
-             count > 1 ? ", ..." : "");
+    hsc__say(cx, HSC_VERDICT_OK, "%zu fast network %s (%s%s)", count,
+             hsc_plural((double)count, "card", "cards"), cards[0], count > 1 ? ", ..." : "");
   } else if (several) {
     hsc__say(cx, HSC_VERDICT_WARNING,
              "a program over several machines is set up, but there is no fast network card");

@@ -5,6 +5,7 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
+#include "base/text/text.h"
 #include "base/process/cgroup.h"
 #include "doctor/doctor_internal.h"
 
@@ -65,8 +66,10 @@ void hsc__check_cores(hsc__check_context *cx) {
                cores < 1 ? 1 : cores);
   }
   if (group.throttled_count > 0) {
-    hsc__say(cx, HSC_VERDICT_WARNING, "it was stopped %lld times for it, %.3g s in all",
-             (long long)group.throttled_count, (double)group.throttled_ns / 1e9);
+    hsc__say(cx, HSC_VERDICT_WARNING, "it was stopped %lld %s for it, %.3g s in all",
+             (long long)group.throttled_count,
+             hsc_plural((double)group.throttled_count, "time", "times"),
+             (double)group.throttled_ns / 1e9);
     hsc__fix(cx, "a larger quota (docker run --cpus, resources.limits.cpu), or fewer threads");
   }
   if ((allowed ? allowed : online) == 1) {

@@ -210,6 +210,7 @@ void hsc__check_late_settings(hsc__check_context *cx) {
     look_at_row(&seen, start, line, in_function);
   }
   if (!cx->evidence.size)
-    hsc__say(cx, HSC_VERDICT_OK, "%s: %d settings, all of them before the code that reads them",
-             cx->options.script, settings);
+    hsc__say(cx, HSC_VERDICT_OK, "%s: %d %s before the code that reads %s", cx->options.script,
+             settings, hsc_plural(settings, "setting, and it stands", "settings, all of them"),
+             hsc_plural(settings, "it", "them"));
 }

@@ -1,4 +1,5 @@
 // explain_report.c - prints a log report and entries of the knowledge base.
+#include "base/text/text.h"
 #include "doctor/explain.h"
 
 enum { MODULES_SHOWN = 8 };
@@ -94,8 +95,8 @@ void hsc_entry_text(const hsc_entry *entry, const hsc_text_style *style, hsc_byt
     hsc_bytes_printf(out, "  %s%-9s%s%s=%s\n", dim(style), i ? "" : "remedy", plain(style),
                      entry->remedies[i].name, entry->remedies[i].value);
   hsc_bytes_printf(out, "  %s%-9s%s%zu log%s, %zu program%s\n", dim(style), "proof", plain(style),
-                   entry->log_count, entry->log_count == 1 ? "" : "s", entry->program_count,
-                   entry->program_count == 1 ? "" : "s");
+                   entry->log_count, hsc_plural((double)entry->log_count, "", "s"),
+                   entry->program_count, hsc_plural((double)entry->program_count, "", "s"));
   if (entry->path)
     hsc_bytes_printf(out, "  %s%-9s%s%s\n", dim(style), "file", plain(style), entry->path);
 }
@@ -173,11 +174,13 @@ static void summary_text(const hsc_log_report *report,
     if (module->cache_hits)
       hsc_bytes_printf(out, ", %llu from the cache", (unsigned long long)module->cache_hits);
     if (module->failures)
-      hsc_bytes_printf(out, ", failed %llu times", (unsigned long long)module->failures);
+      hsc_bytes_printf(out, ", failed %llu %s", (unsigned long long)module->failures,
+                       hsc_plural((double)module->failures, "time", "times"));
     hsc_bytes_append_char(out, '\n');
   }
   if (report->module_count > shown)
-    hsc_bytes_printf(out, "  and %zu more modules\n", report->module_count - shown);
+    hsc_bytes_printf(out, "  and %zu more %s\n", report->module_count - shown,
+                     hsc_plural((double)(report->module_count - shown), "module", "modules"));
 }
 
 void hsc_explain_text(const hsc_log_report *report,
@@ -219,7 +222,8 @@ void hsc_explain_text(const hsc_log_report *report,
   hsc_format_quantity((double)report->bytes, "bytes", style->unicode, size);
   hsc_format_quantity(read_seconds, "s", style->unicode, seconds);
   hsc_bytes_printf(out, "%s%s%s: %llu line%s, %s, read in %s\n", dim(style), source, plain(style),
-                   (unsigned long long)report->lines, report->lines == 1 ? "" : "s", size, seconds);
+                   (unsigned long long)report->lines, hsc_plural((double)report->lines, "", "s"),
+                   size, seconds);
   if (*report->next) {
     hsc_bytes_printf(out, "%sNext%s ", bold(style), plain(style));
     hsc_text_wrap(report->next, 5, width_of(style), out);

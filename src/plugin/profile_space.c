@@ -169,9 +169,11 @@ static int64_t op_meta(builder *b, int program, const hsc_cpu_thunk_record *reco
   if (!is_container && !record->is_copy) {  // a container's cost is what runs inside of it
     hsc_cost cost;
     hsc_instr_cost(instr, &cost);
-    hsc_xwriter_stat_uint(&b->w, "flops", cost.flops > 0 ? (uint64_t)cost.flops : 0);
-    hsc_xwriter_stat_uint(&b->w, "bytes_accessed",
-                          (uint64_t)(cost.bytes_read + cost.bytes_written));
+    if (!(cost.uncounted > 0)) {  // else readers take what it costs for known
+      hsc_xwriter_stat_uint(&b->w, "flops", cost.flops > 0 ? (uint64_t)cost.flops : 0);
+      hsc_xwriter_stat_uint(&b->w, "bytes_accessed",
+                            (uint64_t)(cost.bytes_read + cost.bytes_written));
+    }
   }
   if (instr->metadata && instr->metadata->op_name && *instr->metadata->op_name) {
     const char *framework = hsc_arena_printf(b->arena, "%s:", instr->metadata->op_name);

@@ -894,7 +894,7 @@ static hsc_status *keep_last_run(hsc_capture *capture) {
     hsc_bytes_printf(&capture->notes,
                      "%s holds recordings of %d earlier run%s as well: only the last run is shown; "
                      "name one of the .ring files to see another\n",
-                     capture->path, earlier, earlier == 1 ? "" : "s");
+                     capture->path, earlier, hsc_plural((double)earlier, "", "s"));
   return NULL;
 }
 

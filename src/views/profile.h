@@ -56,6 +56,7 @@ typedef struct hsc_profile_op {
   const hsc_instr *instr;              // in the program's HLO; NULL = no HLO, or not in it
   double flops, bytes;                 // of one occurrence; NaN = not known
   bool cost_from_model;                // by hloscope's model, not reported by the profile
+  bool cost_unknown;                   // a library's call, of which nobody says what it costs
   bool is_container;                   // while, call, conditional: its cost is its members'
   hsc_activity activity;
   int64_t count, total_ps, self_ps, min_ps, max_ps;

@@ -167,6 +167,10 @@ static void join(hsc_profile *profile, hsc_profile_op *op) {
     return;
   hsc_cost cost;
   hsc_instr_cost(instr, &cost);
+  if (cost.uncounted > 0) {  // what is not known is no number
+    op->cost_unknown = true;
+    return;
+  }
   if (isnan(op->flops))
     op->flops = cost.flops;
   if (isnan(op->bytes))

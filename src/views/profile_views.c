@@ -93,7 +93,8 @@ hsc_status *hsc_profile_table(hsc_profile *profile,
   HSC_GOTO(views[view].fill(&cx));
   HSC_GOTO(hsc_arena_status(cx.arena));
   if (cx.options->limit && (int64_t)hsc_table_row_count(cx.table) >= cx.options->limit)
-    hsc_table_note(cx.table, "cut at %lld rows (--limit)", (long long)cx.options->limit);
+    hsc_table_note(cx.table, "cut at %lld %s (--limit)", (long long)cx.options->limit,
+                   hsc_plural((double)cx.options->limit, "row", "rows"));
   for (const char *line = hsc_profile_notes(profile); *line;) {
     const char *end = strchrnul(line, '\n');
     hsc_table_note(cx.table, "%.*s", (int)(end - line), line);

@@ -1,4 +1,5 @@
 // top.c - the last seconds of a capture, by executable.
+#include "base/text/text.h"
 #include "views/top.h"
 
 #include <math.h>
@@ -28,7 +29,7 @@ static void note_totals(hsc_table *table, const totals *t, double seconds) {
                    (long long)t->by_call, (long long)t->runs);
   hsc_format_quantity(t->compile_ns, "ns", false, text);
   hsc_table_note(table, "%lld compilation%s, %s in all", (long long)t->compiles,
-                 t->compiles == 1 ? "" : "s", text);
+                 hsc_plural((double)t->compiles, "", "s"), text);
   if (t->compiling) {
     hsc_format_quantity((double)t->compiling_since, "ns", false, text);
     hsc_table_note(table, "compiling now, for %s", text);

@@ -2,6 +2,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "base/text/text.h"
 #include "hlo/ir/not_fused.h"
 #include "views/profile_internal.h"
 
@@ -143,6 +144,8 @@ hsc_status *hsc__profile_view_hlo_operators(hsc__profile_view *cx) {
     hsc_table_column(cx->table, "kind", "");
   double all = 0;
   size_t modelled = 0;
+  size_t unknown = 0;
+  double unknown_ps = 0;
   for (size_t i = 0; i < count; i++)
     all += (double)groups[i].op.self_ps;
   for (size_t i = 0; i < count && hsc__profile_room(cx); i++) {
@@ -165,6 +168,8 @@ hsc_status *hsc__profile_view_hlo_operators(hsc__profile_view *cx) {
     double times = (double)op->count;
     const char *bound = bound_of(g, &fraction);
     modelled += op->cost_from_model;
+    unknown += op->cost_unknown;
+    unknown_ps += op->cost_unknown ? (double)op->self_ps : 0;
     hsc_table_row(cx->table);
     hsc__table_view(cx->table, op->name);
     if (open)
@@ -197,10 +202,16 @@ hsc_status *hsc__profile_view_hlo_operators(hsc__profile_view *cx) {
     hsc_table_note(cx->table,
                    "the profile holds no HLO operators; the view 'planes' shows what it holds");
   if (modelled)
-    hsc_table_note(
-        cx->table,
-        "flops and bytes of %zu operators are hloscope's model of their HLO, once per occurrence",
-        modelled);
+    hsc_table_note(cx->table,
+                   "flops and bytes of %zu %s are hloscope's model of %s HLO, once per occurrence",
+                   modelled, hsc_plural((double)modelled, "operator", "operators"),
+                   hsc_plural((double)modelled, "its", "their"));
+  if (unknown)
+    hsc_table_note(cx->table,
+                   "%zu %s no flops and bytes, and %s not on the roofline: calls of libraries of "
+                   "which nothing is known, %.3g %% of the time",
+                   unknown, hsc_plural((double)unknown, "operator has", "operators have"),
+                   hsc_plural((double)unknown, "is", "are"), all > 0 ? 100 * unknown_ps / all : 0);
   if (open)
     hsc_table_note(cx->table,
                    "rows of kind estimate: the time of a fusion shared out to its members by the "

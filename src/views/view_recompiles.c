@@ -1,6 +1,7 @@
 // view_recompiles.c - what was compiled, why again, and what it cost; and memory.
 #include <stdlib.h>
 
+#include "base/text/text.h"
 #include "base/files/file_io.h"
 #include "formats/common/formats.h"
 #include "views/recompile_cause.h"
@@ -288,7 +289,7 @@ hsc_status *hsc__view_recompiles(hsc__view_context *cx) {
     hsc_format_quantity(lost[k], "ns", false, text);
     if (kind_texts[k] && counts[k])
       hsc_table_note(cx->table, "%lld compilation%s cost %s (%s)", (long long)counts[k],
-                     counts[k] == 1 ? "" : "s", text, kind_texts[k]);
+                     hsc_plural((double)counts[k], "", "s"), text, kind_texts[k]);
   }
 done:
   for (int i = 0; i < l.count; i++)

@@ -2,6 +2,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "base/text/text.h"
 #include "views/executions.h"
 
 static bool is_call(const hsc_event *e) {
@@ -178,7 +179,7 @@ static void note_measured(hsc_table *table, const hsc__executions *ran) {
         ran->untimed);
   if (ran->failed)
     hsc_table_note(table, "%zu call%s failed and ran nothing", ran->failed,
-                   ran->failed == 1 ? "" : "s");
+                   hsc_plural((double)ran->failed, "", "s"));
 }
 
 hsc_status *hsc__view_executions(hsc__view_context *cx) {

@@ -1,4 +1,5 @@
 // views.c - the table of views, and what they share.
+#include "base/text/text.h"
 #include "views/views.h"
 
 #include <math.h>
@@ -43,7 +44,8 @@ hsc_status *hsc_view_table(const hsc_capture *capture,
   if (!cx.arena_given)
     HSC_GOTO(hsc_arena_status(cx.arena));
   if (cx.options->limit && (int64_t)hsc_table_row_count(cx.table) >= cx.options->limit)
-    hsc_table_note(cx.table, "cut at %lld rows (--limit)", (long long)cx.options->limit);
+    hsc_table_note(cx.table, "cut at %lld %s (--limit)", (long long)cx.options->limit,
+                   hsc_plural((double)cx.options->limit, "row", "rows"));
   for (const char *line = hsc_capture_notes(capture); *line;) {
     const char *end = strchrnul(line, '\n');
     hsc_table_note(cx.table, "%.*s", (int)(end - line), line);

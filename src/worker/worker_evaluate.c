@@ -57,6 +57,7 @@ static hsc_status *write_counts(const hsc_module *module, const hsc_work *work, 
   hsc_write_cost(answer, "static", &count.cost);
   hsc_write_op_costs(answer, "exact_by_op", work->by_op);
   HSC_TRY(hsc_write_module_count(answer, "text", module, false));
+  HSC_TRY(hsc_write_uncounted(answer, module));
   hsc_json_kv_int(answer, "loop_trips", work->trips);
   hsc_json_kv_int(answer, "guessed_loops", count.guessed_loops);
   hsc_json_kv_int(answer, "guessed_branches", count.guessed_branches);

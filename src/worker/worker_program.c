@@ -64,6 +64,15 @@ static void program_destroy(worker_program *program) {
   hsc_free(program);
 }
 
+// What compiled programs are kept by. How values are cut over devices is in a program's own text,
+// not in its module, and programs that differ in it alone are compiled to others.
+static void fingerprint(worker_program *program, hsc_hash128 code) {
+  hsc_hash128 both[2] = {hsc_module_fingerprint(program->module), code};
+  bool is_spread = program->spread.partition_count * program->spread.replica_count > 1;
+  hsc_hash128 hash = is_spread ? hsc_hash128_of(both, sizeof both, 0) : both[0];
+  hsc_hash128_hex(hash, program->fingerprint);
+}
+
 enum { MAX_TRANSFORMS = 8 };
 
 static hsc_status *open_program(hsc_worker *worker,
@@ -79,6 +88,7 @@ static hsc_status *open_program(hsc_worker *worker,
   HSC_GOTO(hsc_decompress(hsc_bytes_view(&file), (size_t)1 << 32, &program->code));
   int64_t read = hsc_now_ns();
   HSC_GOTO(hsc__worker_read_spread(hsc_bytes_view(&program->code), path, program));
+  hsc_hash128 code = hsc_hash128_of(program->code.data, program->code.size, 0);
   int64_t parsed = hsc_now_ns();
   hsc__worker_at(worker, "transforming the program");
   for (size_t i = 0; i < count; i++)
@@ -88,7 +98,7 @@ static hsc_status *open_program(hsc_worker *worker,
   program->transform_ns = hsc_now_ns() - parsed;
   program->read_ns = read - start;
   program->parse_ns = parsed - read;
-  hsc_hash128_hex(hsc_module_fingerprint(program->module), program->fingerprint);
+  fingerprint(program, code);
   HSC_GOTO(hsc__worker_shapes(program));
   hsc__worker_at(worker, NULL);
 done:

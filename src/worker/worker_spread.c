@@ -92,8 +92,8 @@ hsc_status *hsc__worker_check_spread(hsc_worker *worker, const worker_program *p
   const char *from = s->partitions_from ? s->partitions_from : "the program";
   hsc_status *status =
       HSC_ERR(FAILED_PRECONDITION, "%s (%s); %s has %lld device%s%s%s", hsc_bytes_text(&counts),
-              from, device, (long long)have, have == 1 ? "" : "s", enough.size ? "; give " : "",
-              enough.size ? hsc_bytes_text(&enough) : "");
+              from, device, (long long)have, hsc_plural((double)have, "", "s"),
+              enough.size ? "; give " : "", enough.size ? hsc_bytes_text(&enough) : "");
   if (enough.size)
     status = hsc_status_hint(status, "-d %s", hsc_bytes_text(&enough));
   hsc_bytes_deinit(&counts);

@@ -23,6 +23,10 @@ const char *hsc_view_find(hsc_view view, const char *text) {
   return view.size ? memmem(view.data, view.size, text, strlen(text)) : NULL;
 }
 
+const char *hsc_plural(double count, const char *one, const char *many) {
+  return count == 1 ? one : many;
+}
+
 bool hsc_starts_with(const char *text, const char *prefix) {
   return strncmp(text, prefix, strlen(prefix)) == 0;
 }

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
+#include "base/text/text.h"
 #include "base/process/memory_room.h"
 #include "cpu/core/cpu_internal.h"
 #include "cpu/jit/jit.h"
@@ -24,7 +25,7 @@ hsc_status *hsc_cpu_device_create(const hsc_cpu_device_options *options,
       options && options->thread_count > 0 ? options->thread_count : hsc_cpu_usable_cores();
   HSC_GOTO(hsc_cpu_pool_create(threads, &device->pool));
   snprintf(device->description, sizeof device->description, "%s, %d thread%s", device->isa.name,
-           threads, threads == 1 ? "" : "s");
+           threads, hsc_plural((double)threads, "", "s"));
   *out_device = device;
   return NULL;
 done:

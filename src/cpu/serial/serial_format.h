@@ -60,7 +60,7 @@ typedef struct hsc_serial_header {
   int32_t isa_level;
   int32_t optimization_level;
   hsc_hash128 fingerprint;
-  hsc_cost cost;
+  double flops, transcendentals, bytes_read, bytes_written;
   int64_t temp_bytes, worker_scratch_bytes;
   int64_t instruction_count, fusion_count;
   int64_t compile_ns;                              // what compiling took

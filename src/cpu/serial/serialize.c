@@ -129,7 +129,10 @@ static void fill_header(writer *w, const hsc_cpu_executable *e) {
   h->isa_level = (int32_t)e->device->isa.level;
   h->optimization_level = e->optimization_level;
   h->fingerprint = e->fingerprint;
-  h->cost = e->cost;
+  h->flops = e->cost.flops;
+  h->transcendentals = e->cost.transcendentals;
+  h->bytes_read = e->cost.bytes_read;
+  h->bytes_written = e->cost.bytes_written;
   h->temp_bytes = e->temp_bytes;
   h->worker_scratch_bytes = e->worker_scratch_bytes;
   h->instruction_count = e->stats.instruction_count;
@@ -461,7 +464,10 @@ hsc_status *hsc_cpu_executable_deserialize(hsc_cpu_device *device,
       h.optimization_level < 0 || h.optimization_level > 3 ? 2 : h.optimization_level;
   e->temp_bytes = h.temp_bytes;
   e->worker_scratch_bytes = h.worker_scratch_bytes;
-  e->cost = h.cost;
+  e->cost = (hsc_cost){.flops = h.flops,
+                       .transcendentals = h.transcendentals,
+                       .bytes_read = h.bytes_read,
+                       .bytes_written = h.bytes_written};
   e->fingerprint = h.fingerprint;
   e->compile_ns = h.compile_ns;
   e->stats.instruction_count = h.instruction_count;

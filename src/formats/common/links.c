@@ -1,6 +1,7 @@
 // links.c - what every reader does once operands and called computations are known: users,
 // parameters, order of computations, and one form for attributes that can be said in two ways, so
 // that equal programs have equal fingerprints whatever they were read from.
+#include "base/text/text.h"
 #include "formats/common/formats_internal.h"
 
 // ---- one form -----------------------------------------------------------------------------------
@@ -140,7 +141,7 @@ hsc_status *hsc__computation_link(hsc_computation *computation) {
       return HSC_ERR(
           INVALID_ARGUMENT,
           "'%s' has %lld parameter%s, so numbers go from 0 to %lld; '%s' is parameter %lld",
-          computation->name, (long long)parameters, parameters == 1 ? "" : "s",
+          computation->name, (long long)parameters, hsc_plural((double)parameters, "", "s"),
           (long long)parameters - 1, it->name, (long long)number);
     if (computation->parameters[number])
       return HSC_ERR(INVALID_ARGUMENT, "'%s' has parameter %lld twice: '%s' and '%s'",

@@ -298,7 +298,7 @@ static bool infer_missing_shape(hsc__hlo_parser *p, hsc_instr *instr, const char
   bool is_sparse = instr->op == HSC_OP_DOT && instr->attr.dot.sparsity;
   if (arity != VARIADIC_ARITY && instr->operand_count != arity && !is_sparse)
     return hsc__hlo_error(p, at, "%s: expected %d operand%s, found %d", hsc_op_text(instr->op),
-                          arity, arity == 1 ? "" : "s", instr->operand_count);
+                          arity, hsc_plural((double)arity, "", "s"), instr->operand_count);
   hsc_shape shape = {0};
   if (!take_status(p, at, hsc_infer_shape(p->arena, instr, &shape)))
     return false;

@@ -3,6 +3,7 @@
 //
 // Braces must match the dimensions. XLA leaves them out for some shapes with a dimension of size 1
 // or 0, so what is checked is the number of values and, where braces are, their depth.
+#include "base/text/text.h"
 #include "formats/hlo_text/hlo_text_internal.h"
 
 #include <math.h>
@@ -292,7 +293,7 @@ static bool parse_array(hsc__hlo_parser *p, hsc_literal *literal) {
   }
   if (count != total)
     return hsc__hlo_error(p, start, "the literal has %lld value%s, its shape has %lld",
-                          (long long)count, count == 1 ? "" : "s", (long long)total);
+                          (long long)count, hsc_plural((double)count, "", "s"), (long long)total);
   return true;
 }
 

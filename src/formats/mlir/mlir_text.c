@@ -108,8 +108,8 @@ bool hsc__mlir_operand(hsc__mlir_parser *p, hsc__mlir_value **out) {
   }
   if (number < 0 || number >= found->count)
     return hsc__mlir_error(p, name.data - 1, "%%%.*s has %d value%s, there is no #%lld",
-                           (int)name.size, name.data, found->count, found->count == 1 ? "" : "s",
-                           (long long)number);
+                           (int)name.size, name.data, found->count,
+                           hsc_plural((double)found->count, "", "s"), (long long)number);
   *out = &found->values[number];
   return true;
 }
@@ -141,8 +141,9 @@ bool hsc__mlir_check_operand_types(hsc__mlir_parser *p,
                                    const hsc__mlir_type *const *types,
                                    int count) {
   if (count != op->operand_count)
-    return hsc__mlir_error(p, at, "%d type%s for %d operand%s", count, count == 1 ? "" : "s",
-                           op->operand_count, op->operand_count == 1 ? "" : "s");
+    return hsc__mlir_error(p, at, "%d type%s for %d operand%s", count,
+                           hsc_plural((double)count, "", "s"), op->operand_count,
+                           hsc_plural((double)op->operand_count, "", "s"));
   for (int i = 0; i < count; i++)
     if (!hsc__mlir_types_equal(op->operands[i]->type, types[i]))
       return hsc__mlir_error(p, at, "operand %d has another type where it is defined", i);
@@ -575,7 +576,7 @@ static bool parse_op(hsc__mlir_parser *p, hsc__mlir_block *block) {
     memcpy(&result, p->stack.data + stack_start + (size_t)i * sizeof result, sizeof result);
     if (result.count < 0 || result.count > op->result_count - defined)
       return hsc__mlir_error(p, at, "%s has %d result%s, more are named", op->written_name,
-                             op->result_count, op->result_count == 1 ? "" : "s");
+                             op->result_count, hsc_plural((double)op->result_count, "", "s"));
     if (!define(p, result.name, &op->results[defined], (int)result.count))
       return false;
     defined += result.count;

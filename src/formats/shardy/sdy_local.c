@@ -527,10 +527,30 @@ static hsc_status *local_of(hsc__importer *im,
 
 // ---- reductions ---------------------------------------------------------------------------------
 
+// Sums of products over dimensions that both operands have.
+static bool is_product(const hsc_instr *instr) {
+  return instr->op == HSC_OP_DOT ||
+         (instr->op == HSC_OP_CONVOLUTION && instr->attr.conv.feature_groups <= 1 &&
+          instr->attr.conv.batch_groups <= 1);
+}
+
+// The dimension of the other operand that a product sums over together with dimension `e` of the
+// first; -1 = it does not sum over `e`, or not over whole positions.
+static int summed_with(const hsc_instr *product, int e) {
+  if (product->op == HSC_OP_CONVOLUTION)
+    return e == product->attr.conv.dims.input_feature ? (int)product->attr.conv.dims.kernel_input
+                                                      : -1;
+  const hsc_dot_dims *dims = &product->attr.dot;
+  for (int k = 0; k < dims->lhs_contracting.count; k++)
+    if (dims->lhs_contracting.v[k] == e)
+      return (int)dims->rhs_contracting.v[k];
+  return -1;
+}
+
 // Whether parts may be reduced apart with this initial value; the reducer of what they give.
 static hsc_computation *reducer_of(hsc__importer *im, const hsc_instr *instr) {
   double init = 0;
-  if (instr->op == HSC_OP_DOT)
+  if (is_product(instr))
     return hsc_module_scalar_reducer(im->module, HSC_OP_ADD, instr->shape.type);
   const hsc_instr *root = instr->called[0]->root;
   bool plain = root->operand_count == 2 && root->operands[0]->op == HSC_OP_PARAMETER &&
@@ -563,7 +583,7 @@ static void keep_axes(hsc__layout *to, int to_dim, const hsc__layout *from, int 
   memcpy(to->axes[to_dim], from->axes[dim], sizeof to->axes[to_dim]);
 }
 
-// What the operands of one reduction or dot are wanted as, and the axes that it reduces along; none
+// What the operands of one reduction or product are wanted as, and the axes that it reduces along; none
 // where operands do not go together.
 static hsc_status *plan_reduction(hsc__importer *im,
                                   const hsc_instr *instr,
@@ -571,7 +591,7 @@ static hsc_status *plan_reduction(hsc__importer *im,
                                   hsc__layout *operands,
                                   unsigned *out_axes) {
   hsc__sdy_rule rule;
-  int count = instr->op == HSC_OP_DOT ? 2 : 1;
+  int count = is_product(instr) ? 2 : 1;
   unsigned used = 0;
   *out_axes = 0;
   HSC_TRY(hsc__sdy_rule_of(im->arena, instr, &rule));
@@ -592,14 +612,11 @@ static hsc_status *plan_reduction(hsc__importer *im,
     add_axes(&axes, &first, e);
     if (rule.links[0][e] >= 0 || !axes || axes & used)
       continue;
-    if (instr->op == HSC_OP_DOT) {  // the other operand's dimension that goes with it
-      const hsc_dot_dims *dims = &instr->attr.dot;
-      int k = 0;
-      while (k < dims->lhs_contracting.count && dims->lhs_contracting.v[k] != e)
-        k++;
-      if (k == dims->lhs_contracting.count)
+    if (is_product(instr)) {
+      int with = summed_with(instr, e);
+      if (with < 0)
         continue;
-      keep_axes(&operands[1], (int)dims->rhs_contracting.v[k], &first, e);
+      keep_axes(&operands[1], with, &first, e);
     }
     keep_axes(&operands[0], e, &first, e);
     *out_axes |= axes;
@@ -628,7 +645,7 @@ static hsc_status *reduce_parts(hsc__importer *im,
     return NULL;
   for (int i = 0; i < 2; i++) {
     operands[i] = instr->operands[i];
-    if (i == 0 || instr->op == HSC_OP_DOT)
+    if (i == 0 || is_product(instr))
       HSC_TRY(local_of(im, b, op, &wanted[i], instr->operands[i], 0, &operands[i]));
   }
   HSC_TRY(hsc__sdy_local_shape(im, op, &natural, &instr->shape, &shape));
@@ -653,7 +670,7 @@ hsc_status *hsc__sdy_reductions(hsc__importer *im, hsc_builder *b, const hsc__ml
   for (hsc_instr *instr = b->computation->first; instr; instr = instr->next) {
     bool is_reduce = instr->op == HSC_OP_REDUCE && instr->operand_count == 2 &&
                      hsc_shape_is_array(&instr->shape);
-    if (is_reduce || instr->op == HSC_OP_DOT)
+    if (is_reduce || is_product(instr))
       HSC_TRY(reduce_parts(im, b, op, instr));
     if (instr == last)
       break;

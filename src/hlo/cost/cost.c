@@ -5,11 +5,11 @@
 // By default an instruction reads its operands and writes its result; it computes nothing. A tuple
 // operand counts as its table of pointers, a tuple result as its leaves. Calls count as what they
 // call; so do fusions, except that only what crosses their border is read and written. A loop
-// counts as one trip. A custom call counts nothing: XLA counts -1 of everything, its mark for
-// unknown.
-#include "hlo/ir/hlo_internal.h"
+// counts as one trip. Custom calls count by library_calls.def; of one without a row XLA counts -1
+// of everything, here it is one of hsc_cost.uncounted.
+#include "hlo/cost/cost_internal.h"
 
-enum { POINTER_BYTES = 8, FMA_FLOPS = 2, MAX_DEPTH = 2048 };
+enum { POINTER_BYTES = 8, MAX_DEPTH = 2048 };
 
 typedef struct coster {
   hsc__ptr_map computations;  // computation -> hsc_cost *
@@ -23,12 +23,12 @@ static void computation_cost(coster *c,
 
 // ---- sizes --------------------------------------------------------------------------------------
 
-static double elements_of(const hsc_shape *shape) {
+double hsc__cost_elements(const hsc_shape *shape) {
   return (double)hsc_shape_elements(shape);
 }
 
 // A dynamic dimension's size is kept beside the data, as an s32 for each dimension of the array.
-static double size_of(const hsc_shape *shape) {
+double hsc__cost_bytes(const hsc_shape *shape) {
   if (shape->type == HSC_TYPE_TUPLE)
     return (double)POINTER_BYTES * shape->element_count;
   if (shape->type == HSC_TYPE_OPAQUE)
@@ -36,18 +36,18 @@ static double size_of(const hsc_shape *shape) {
   return (double)hsc_shape_bytes(shape) + (shape->dynamic ? 4.0 * shape->rank : 0);
 }
 
-static double leaves_size_of(const hsc_shape *shape) {
+double hsc__cost_leaves_bytes(const hsc_shape *shape) {
   if (shape->type != HSC_TYPE_TUPLE)
-    return size_of(shape);
+    return hsc__cost_bytes(shape);
   double size = 0;
   for (int i = 0; i < shape->element_count; i++)
-    size += leaves_size_of(&shape->elements[i]);
+    size += hsc__cost_leaves_bytes(&shape->elements[i]);
   return size;
 }
 
 static double leaves_elements_of(const hsc_shape *shape) {
   if (shape->type != HSC_TYPE_TUPLE)
-    return elements_of(shape);
+    return hsc__cost_elements(shape);
   double count = 0;
   for (int i = 0; i < shape->element_count; i++)
     count += leaves_elements_of(&shape->elements[i]);
@@ -61,6 +61,14 @@ static const hsc_shape *operand_shape(const hsc_instr *instr, int operand) {
   return &instr->operands[operand]->shape;
 }
 
+void hsc_cost_add(hsc_cost *sum, const hsc_cost *part, double times) {
+  sum->flops += times * part->flops;
+  sum->transcendentals += times * part->transcendentals;
+  sum->bytes_read += times * part->bytes_read;
+  sum->bytes_written += times * part->bytes_written;
+  sum->uncounted += times * part->uncounted;
+}
+
 // ---- computing ----------------------------------------------------------------------------------
 
 // flops and transcendentals of `count` runs of a called computation; its memory traffic stays in
@@ -71,6 +79,7 @@ static void add_runs(
   computation_cost(c, instr->called[called], depth + 1, &once);
   cost->flops += once.flops * count;
   cost->transcendentals += once.transcendentals * count;
+  cost->uncounted += once.uncounted * count;
 }
 
 static double window_elements(hsc_window window) {
@@ -104,7 +113,7 @@ static bool is_reduce_and_broadcast(const hsc_instr *instr, int *out_dim) {
 }
 
 static double reduce_window_runs(const hsc_instr *instr) {
-  double outputs = elements_of(first_array(&instr->shape));
+  double outputs = hsc__cost_elements(first_array(&instr->shape));
   int dim;
   if (!is_reduce_and_broadcast(instr, &dim))
     return (window_elements(instr->attr.window.window) - 1) * outputs;
@@ -117,7 +126,7 @@ static double dot_flops(const hsc_instr *instr) {
   const hsc_shape *lhs = operand_shape(instr, 0);
   for (int i = 0; i < instr->attr.dot.lhs_contracting.count; i++)
     width *= (double)lhs->dims[instr->attr.dot.lhs_contracting.v[i]];
-  return FMA_FLOPS * elements_of(&instr->shape) * width;
+  return HSC__FMA_FLOPS * hsc__cost_elements(&instr->shape) * width;
 }
 
 // Pairs of a kernel position and an output position that meet an input element, not padding and not
@@ -150,19 +159,27 @@ static double valid_positions(int64_t input,
   return count;
 }
 
-static double convolution_flops(const hsc_instr *instr) {
-  const hsc_shape *lhs = operand_shape(instr, 0);
-  const hsc_shape *rhs = operand_shape(instr, 1);
-  const hsc_conv_dims *d = &instr->attr.conv.dims;
+double hsc__cost_conv_flops(const hsc__conv_shapes *c) {
+  const hsc_conv_dims *d = c->dims;
   double positions = 1;
   for (int i = 0; i < d->spatial_rank; i++)
     positions *=
-        valid_positions(lhs->dims[d->input_spatial[i]], rhs->dims[d->kernel_spatial[i]],
-                        instr->shape.dims[d->output_spatial[i]], &instr->attr.conv.window.dims[i]);
-  int64_t features = lhs->dims[d->input_feature] / instr->attr.conv.feature_groups;
-  int64_t batch = lhs->dims[d->input_batch] / instr->attr.conv.batch_groups;
-  return FMA_FLOPS * (double)features * (double)instr->shape.dims[d->output_feature] *
+        valid_positions(c->input->dims[d->input_spatial[i]], c->kernel->dims[d->kernel_spatial[i]],
+                        c->output->dims[d->output_spatial[i]], &c->windows[i]);
+  int64_t features = c->input->dims[d->input_feature] / c->feature_groups;
+  int64_t batch = c->input->dims[d->input_batch] / c->batch_groups;
+  return HSC__FMA_FLOPS * (double)features * (double)c->output->dims[d->output_feature] *
          (double)batch * positions;
+}
+
+static double convolution_flops(const hsc_instr *instr) {
+  return hsc__cost_conv_flops(&(hsc__conv_shapes){.input = operand_shape(instr, 0),
+                                                  .kernel = operand_shape(instr, 1),
+                                                  .output = &instr->shape,
+                                                  .dims = &instr->attr.conv.dims,
+                                                  .windows = instr->attr.conv.window.dims,
+                                                  .feature_groups = instr->attr.conv.feature_groups,
+                                                  .batch_groups = instr->attr.conv.batch_groups});
 }
 
 static int floor_log2(uint64_t value) {
@@ -172,11 +189,23 @@ static int ceil_log2(uint64_t value) {
   return value ? floor_log2(value) + ((value & (value - 1)) != 0) : 0;
 }
 
+double hsc__cost_sort_flops(const hsc_shape *shape) {
+  return hsc__cost_elements(shape) * ceil_log2((uint64_t)hsc_shape_elements(shape));
+}
+
+double hsc__cost_cholesky_flops(const hsc_shape *a) {
+  return (double)(int64_t)((double)a->dims[a->rank - 1] * hsc__cost_elements(a) / 3);
+}
+
+double hsc__cost_triangular_flops(const hsc_shape *a, const hsc_shape *b) {
+  return HSC__FMA_FLOPS * (double)a->dims[a->rank - 1] * hsc__cost_elements(b);
+}
+
 static double fft_flops(const hsc_instr *instr) {
   double logs = 1;
   for (int i = 0; i < instr->attr.fft.length.count; i++)
     logs *= floor_log2((uint64_t)instr->attr.fft.length.v[i]);
-  return FMA_FLOPS * 4 * logs * elements_of(operand_shape(instr, 0));
+  return HSC__FMA_FLOPS * 4 * logs * hsc__cost_elements(operand_shape(instr, 0));
 }
 
 // The last axis of the operand that the transpose leaves in the same place in memory, for all axes:
@@ -204,7 +233,7 @@ static int uses_as(const hsc_instr *user, const hsc_instr *value, int operand) {
 // together once.
 static double parameter_read_bytes(const hsc_instr *value, int depth) {
   double size = 0;
-  double whole = size_of(&value->shape);
+  double whole = hsc__cost_bytes(&value->shape);
   bool read_whole = false;
   for (int i = 0; i < value->user_count && depth < MAX_DEPTH; i++) {
     const hsc_instr *user = value->users[i];
@@ -221,7 +250,7 @@ static double parameter_read_bytes(const hsc_instr *value, int depth) {
             size += parameter_read_bytes(user->called[0]->parameters[o], depth + 1);
         break;
       case HSC_OP_SLICE:
-        size += size_of(&user->shape);
+        size += hsc__cost_bytes(&user->shape);
         break;
       case HSC_OP_BROADCAST:
       case HSC_OP_RESHAPE:
@@ -229,7 +258,7 @@ static double parameter_read_bytes(const hsc_instr *value, int depth) {
         break;
       case HSC_OP_DYNAMIC_SLICE:
         if (uses_as(user, value, 0))
-          size += size_of(&user->shape);
+          size += hsc__cost_bytes(&user->shape);
         else if (!read_whole) {
           read_whole = true;
           size += whole;
@@ -271,8 +300,9 @@ static double fused_parameter_bytes(const hsc_instr *value, const hsc_shape *sha
 
 // An update in place writes the update only.
 static double written_by(const hsc_instr *root, const hsc_shape *shape) {
-  return root && root->op == HSC_OP_DYNAMIC_UPDATE_SLICE ? size_of(&root->operands[1]->shape)
-                                                         : leaves_size_of(shape);
+  return root && root->op == HSC_OP_DYNAMIC_UPDATE_SLICE
+             ? hsc__cost_bytes(&root->operands[1]->shape)
+             : hsc__cost_leaves_bytes(shape);
 }
 
 static void instr_cost(coster *c, const hsc_instr *instr, int depth, hsc_cost *out_cost);
@@ -296,7 +326,7 @@ static void fusion_cost(coster *c, const hsc_instr *instr, int depth, hsc_cost *
     cost->bytes_written = written_by(root, &instr->shape);
   for (const hsc_instr *inner = fused->first; inner; inner = inner->next)
     if (inner->op == HSC_OP_CONSTANT && hsc_shape_elements(&inner->shape) > 1)
-      cost->bytes_read += size_of(&inner->shape);
+      cost->bytes_read += hsc__cost_bytes(&inner->shape);
   for (int i = 0; i < fused->parameter_count; i++)
     cost->bytes_read += fused_parameter_bytes(fused->parameters[i], &fused->parameters[i]->shape);
 }
@@ -305,10 +335,10 @@ static void fusion_cost(coster *c, const hsc_instr *instr, int depth, hsc_cost *
 
 // Bytes of ops that do not read all of their operands and write all of their result.
 static void set_bytes(const hsc_instr *instr, hsc_cost *cost) {
-  double result = leaves_size_of(&instr->shape);
+  double result = hsc__cost_leaves_bytes(&instr->shape);
   double read = 0;
   for (int i = 0; i < instr->operand_count; i++)
-    read += size_of(operand_shape(instr, i));
+    read += hsc__cost_bytes(operand_shape(instr, i));
   switch (instr->op) {
     case HSC_OP_PARAMETER:
     case HSC_OP_CONSTANT:
@@ -317,7 +347,6 @@ static void set_bytes(const hsc_instr *instr, hsc_cost *cost) {
     case HSC_OP_DOMAIN:
     case HSC_OP_AFTER_ALL:
     case HSC_OP_ADD_DEPENDENCY:
-    case HSC_OP_CUSTOM_CALL:
       read = result = 0;
       break;
     case HSC_OP_TRANSPOSE:
@@ -326,27 +355,27 @@ static void set_bytes(const hsc_instr *instr, hsc_cost *cost) {
       break;
     case HSC_OP_TUPLE:
       read = 0;
-      result = size_of(&instr->shape);
+      result = hsc__cost_bytes(&instr->shape);
       break;
     case HSC_OP_SLICE:
       read = result;
       break;
     case HSC_OP_DYNAMIC_SLICE:
-      read = result + (instr->operand_count > 1 ? size_of(operand_shape(instr, 1)) : 0);
+      read = result + (instr->operand_count > 1 ? hsc__cost_bytes(operand_shape(instr, 1)) : 0);
       break;
     case HSC_OP_DYNAMIC_UPDATE_SLICE:
-      result = size_of(operand_shape(instr, 1));
-      read = result + (instr->operand_count > 2 ? size_of(operand_shape(instr, 2)) : 0);
+      result = hsc__cost_bytes(operand_shape(instr, 1));
+      read = result + (instr->operand_count > 2 ? hsc__cost_bytes(operand_shape(instr, 2)) : 0);
       break;
     case HSC_OP_GATHER:
-      read = result + size_of(operand_shape(instr, 1));
+      read = result + hsc__cost_bytes(operand_shape(instr, 1));
       break;
     case HSC_OP_SCATTER: {
       int count = (instr->operand_count - 1) / 2;
       result = 0;
       for (int i = 0; i < count; i++)
-        result += size_of(operand_shape(instr, count + 1 + i));
-      read = 2 * result + size_of(operand_shape(instr, count));
+        result += hsc__cost_bytes(operand_shape(instr, count + 1 + i));
+      read = 2 * result + hsc__cost_bytes(operand_shape(instr, count));
       break;
     }
     case HSC_OP_INFEED:
@@ -355,14 +384,15 @@ static void set_bytes(const hsc_instr *instr, hsc_cost *cost) {
     case HSC_OP_OUTFEED:
       read = 0;
       for (int i = 0; i < instr->operand_count; i++)
-        read += leaves_size_of(operand_shape(instr, i));
+        read += hsc__cost_leaves_bytes(operand_shape(instr, i));
       result = 0;
       break;
     case HSC_OP_CHOLESKY:
       read = result = result / 2;
       break;
     case HSC_OP_TRIANGULAR_SOLVE:
-      read = size_of(operand_shape(instr, 0)) / 2 + size_of(operand_shape(instr, 1));
+      read =
+          hsc__cost_bytes(operand_shape(instr, 0)) / 2 + hsc__cost_bytes(operand_shape(instr, 1));
       break;
     default:
       break;
@@ -383,6 +413,8 @@ static void conditional_cost(coster *c, const hsc_instr *instr, int depth, hsc_c
       cost->bytes_read = branch.bytes_read;
     if (branch.bytes_written > cost->bytes_written)
       cost->bytes_written = branch.bytes_written;
+    if (branch.uncounted > cost->uncounted)
+      cost->uncounted = branch.uncounted;
   }
 }
 
@@ -398,10 +430,7 @@ static void instr_cost(coster *c, const hsc_instr *instr, int depth, hsc_cost *c
       for (int i = 0; i < instr->called_count; i++) {
         hsc_cost part = {0};
         computation_cost(c, instr->called[i], depth + 1, &part);
-        cost->flops += part.flops;
-        cost->transcendentals += part.transcendentals;
-        cost->bytes_read += part.bytes_read;
-        cost->bytes_written += part.bytes_written;
+        hsc_cost_add(cost, &part, 1);
       }
       return;
     case HSC_OP_CONDITIONAL:
@@ -409,6 +438,9 @@ static void instr_cost(coster *c, const hsc_instr *instr, int depth, hsc_cost *c
       return;
     case HSC_OP_FUSION:
       fusion_cost(c, instr, depth, cost);
+      return;
+    case HSC_OP_CUSTOM_CALL:
+      hsc__cost_library_call(instr, cost);
       return;
     default:
       break;
@@ -418,7 +450,7 @@ static void instr_cost(coster *c, const hsc_instr *instr, int depth, hsc_cost *c
   switch (instr->op) {
     case HSC_OP_CLAMP:
     case HSC_OP_BITCAST_CONVERT:
-      cost->flops = elements_of(&instr->shape);
+      cost->flops = hsc__cost_elements(&instr->shape);
       break;
     case HSC_OP_DOT:
     case HSC_OP_RAGGED_DOT:
@@ -431,43 +463,39 @@ static void instr_cost(coster *c, const hsc_instr *instr, int depth, hsc_cost *c
     case HSC_OP_FFT:
       cost->flops = fft_flops(instr);
       break;
-    case HSC_OP_CHOLESKY: {
-      const hsc_shape *a = operand_shape(instr, 0);
-      cost->flops = (double)(int64_t)((double)a->dims[a->rank - 1] * elements_of(a) / 3);
+    case HSC_OP_CHOLESKY:
+      cost->flops = hsc__cost_cholesky_flops(operand_shape(instr, 0));
       break;
-    }
-    case HSC_OP_TRIANGULAR_SOLVE: {
-      const hsc_shape *a = operand_shape(instr, 0);
-      cost->flops = FMA_FLOPS * (double)a->dims[a->rank - 1] * elements_of(operand_shape(instr, 1));
+    case HSC_OP_TRIANGULAR_SOLVE:
+      cost->flops = hsc__cost_triangular_flops(operand_shape(instr, 0), operand_shape(instr, 1));
       break;
-    }
     case HSC_OP_SORT:
-      cost->flops = elements_of(operand_shape(instr, 0)) *
-                    ceil_log2((uint64_t)hsc_shape_elements(operand_shape(instr, 0)));
+      cost->flops = hsc__cost_sort_flops(operand_shape(instr, 0));
       break;
     case HSC_OP_MAP:
-      add_runs(c, instr, 0, elements_of(&instr->shape), depth, cost);
+      add_runs(c, instr, 0, hsc__cost_elements(&instr->shape), depth, cost);
       break;
     case HSC_OP_REDUCE:
       add_runs(c, instr, 0,
-               elements_of(operand_shape(instr, 0)) - elements_of(first_array(&instr->shape)),
+               hsc__cost_elements(operand_shape(instr, 0)) -
+                   hsc__cost_elements(first_array(&instr->shape)),
                depth, cost);
       break;
     case HSC_OP_REDUCE_WINDOW:
       add_runs(c, instr, 0, reduce_window_runs(instr), depth, cost);
       break;
     case HSC_OP_SELECT_AND_SCATTER: {
-      double sources = elements_of(operand_shape(instr, 1));
+      double sources = hsc__cost_elements(operand_shape(instr, 1));
       add_runs(c, instr, 0, sources * (window_elements(instr->attr.window.window) - 1), depth,
                cost);
       add_runs(c, instr, 1, sources, depth, cost);
       break;
     }
     case HSC_OP_SCATTER:
-      add_runs(
-          c, instr, 0,
-          elements_of(operand_shape(instr, instr->operand_count - (instr->operand_count - 1) / 2)),
-          depth, cost);
+      add_runs(c, instr, 0,
+               hsc__cost_elements(
+                   operand_shape(instr, instr->operand_count - (instr->operand_count - 1) / 2)),
+               depth, cost);
       break;
     case HSC_OP_ALL_REDUCE:
     case HSC_OP_ALL_REDUCE_START:
@@ -481,7 +509,7 @@ static void instr_cost(coster *c, const hsc_instr *instr, int depth, hsc_cost *c
       if (!(traits & HSC_TRAIT_ELEMENTWISE))
         break;
       *(traits & HSC_TRAIT_TRANSCENDENTAL ? &cost->transcendentals : &cost->flops) =
-          elements_of(&instr->shape);
+          hsc__cost_elements(&instr->shape);
       break;
   }
 }
@@ -497,10 +525,7 @@ static void computation_cost(coster *c,
   for (const hsc_instr *instr = computation->first; instr; instr = instr->next) {
     hsc_cost cost;
     instr_cost(c, instr, depth, &cost);
-    out_cost->flops += cost.flops;
-    out_cost->transcendentals += cost.transcendentals;
-    out_cost->bytes_read += cost.bytes_read;
-    out_cost->bytes_written += cost.bytes_written;
+    hsc_cost_add(out_cost, &cost, 1);
   }
   hsc__ptr_map_put(&c->computations, computation,
                    hsc_arena_copy(c->arena, out_cost, sizeof *out_cost));

@@ -17,22 +17,15 @@ typedef struct known_count {
   hsc_op_costs *by_op;  // NULL = not asked for
 } known_count;
 
-static void add(hsc_cost *sum, const hsc_cost *part, double times) {
-  sum->flops += times * part->flops;
-  sum->transcendentals += times * part->transcendentals;
-  sum->bytes_read += times * part->bytes_read;
-  sum->bytes_written += times * part->bytes_written;
-}
-
 // `times` runs of what a computation does; `guessed`: how often it runs is not in the text.
 static void add_count(known_count *sum, const known_count *part, double times, bool guessed) {
-  add(&sum->cost, &part->cost, times);
+  hsc_cost_add(&sum->cost, &part->cost, times);
   sum->loops += part->loops;
   sum->branches += part->branches;
   for (int op = 0; op < HSC_OP_COUNT && sum->by_op && part->by_op; op++) {
     struct hsc_op_cost *to = &sum->by_op->of[op];
     const struct hsc_op_cost *from = &part->by_op->of[op];
-    add(&to->cost, &from->cost, times);
+    hsc_cost_add(&to->cost, &from->cost, times);
     to->runs += times * from->runs;
     to->guessed |= from->guessed || (guessed && from->runs > 0);
   }
@@ -45,7 +38,8 @@ static known_count no_count(const counter *c) {
 
 static bool same(const hsc_cost *a, const hsc_cost *b) {
   return a->flops == b->flops && a->transcendentals == b->transcendentals &&
-         a->bytes_read == b->bytes_read && a->bytes_written == b->bytes_written;
+         a->bytes_read == b->bytes_read && a->bytes_written == b->bytes_written &&
+         a->uncounted == b->uncounted;
 }
 
 static void name_guess(counter *c, const hsc_instr *instr) {
@@ -123,6 +117,7 @@ static void open_fusion(const hsc_computation *body, int depth, hsc_op_costs *by
     by_op->of[instr->op].runs++;
     by_op->of[instr->op].cost.flops += cost.flops;
     by_op->of[instr->op].cost.transcendentals += cost.transcendentals;
+    by_op->of[instr->op].cost.uncounted += cost.uncounted;
   }
 }
 
@@ -136,14 +131,14 @@ static void count_instr(counter *c, const hsc_instr *instr, int depth, known_cou
   } else {
     hsc_cost cost;
     hsc_instr_cost(instr, &cost);
-    add(&sum->cost, &cost, 1);
+    hsc_cost_add(&sum->cost, &cost, 1);
     if (!sum->by_op)
       return;
     if (c->open_fusions && instr->op == HSC_OP_FUSION) {
       open_fusion(instr->called[0], depth, sum->by_op);
-      cost.flops = cost.transcendentals = 0;
+      cost.flops = cost.transcendentals = cost.uncounted = 0;
     }
-    add(&sum->by_op->of[instr->op].cost, &cost, 1);
+    hsc_cost_add(&sum->by_op->of[instr->op].cost, &cost, 1);
     sum->by_op->of[instr->op].runs++;
   }
 }

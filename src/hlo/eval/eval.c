@@ -197,18 +197,12 @@ static void count_work(hsc__eval *cx, const hsc_instr *instr) {
   hsc_cost room;
   const hsc_cost *cost = cost_of(cx, instr, &room);
   cx->work->operations += cost->flops + cost->transcendentals;
-  cx->work->cost.flops += cost->flops;
-  cx->work->cost.transcendentals += cost->transcendentals;
-  cx->work->cost.bytes_read += cost->bytes_read;
-  cx->work->cost.bytes_written += cost->bytes_written;
+  hsc_cost_add(&cx->work->cost, cost, 1);
   if (!cx->work->by_op)
     return;
   struct hsc_op_cost *by_op = &cx->work->by_op->of[instr->op];
   by_op->runs++;
-  by_op->cost.flops += cost->flops;
-  by_op->cost.transcendentals += cost->transcendentals;
-  by_op->cost.bytes_read += cost->bytes_read;
-  by_op->cost.bytes_written += cost->bytes_written;
+  hsc_cost_add(&by_op->cost, cost, 1);
 }
 
 static void forget_costs(hsc__eval *cx) {

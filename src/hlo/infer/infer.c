@@ -20,8 +20,8 @@ hsc_status *hsc_infer_shape(hsc_arena *arena, const hsc_instr *instr, hsc_shape 
     return hsc_op_not_built(instr->op, "sparse operands");
   int arity = hsc_op_arity(instr->op);
   if (arity != VARIADIC_ARITY && instr->operand_count != arity)
-    return hsc__infer_error(instr, "takes %d operand%s, has %d", arity, arity == 1 ? "" : "s",
-                            instr->operand_count);
+    return hsc__infer_error(instr, "takes %d operand%s, has %d", arity,
+                            hsc_plural((double)arity, "", "s"), instr->operand_count);
   for (int i = 0; i < instr->called_count; i++)
     if (!instr->called[i] || !instr->called[i]->root)
       return hsc__infer_error(instr, "called computation %d is missing or has no root", i);

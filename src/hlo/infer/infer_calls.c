@@ -1,5 +1,6 @@
 // infer_calls.c - shape rules of ops that call computations: call, fusion, while, conditional,
 // reduce, map, sort.
+#include "base/text/text.h"
 #include "hlo/infer/infer_internal.h"
 
 RULE(called) {
@@ -68,7 +69,8 @@ hsc_status *hsc__reducer_shapes(hsc_arena *arena,
   const hsc_shape *accumulators = hsc_shape_is_tuple(result) ? result->elements : result;
   if ((hsc_shape_is_tuple(result) ? result->element_count : 1) != count)
     return hsc__infer_error(instr, "reducer %%%s must give %d value%s; it gives %s", reducer->name,
-                            count, count == 1 ? "" : "s", hsc__shape_text(arena, result));
+                            count, hsc_plural((double)count, "", "s"),
+                            hsc__shape_text(arena, result));
   for (int i = 0; i < 2 * count; i++) {
     const hsc_shape *accumulator = &accumulators[i % count];
     const hsc_shape *parameter = &reducer->parameters[i]->shape;

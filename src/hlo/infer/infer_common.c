@@ -1,4 +1,5 @@
 // infer_common.c - the checks and shapes that the rules of shape inference are made of.
+#include "base/text/text.h"
 #include "hlo/infer/infer_internal.h"
 
 hsc_status *hsc__infer_error(const hsc_instr *instr, const char *format, ...) {
@@ -30,14 +31,14 @@ hsc_status *hsc__want_operands(const hsc_instr *instr, int at_least) {
   if (instr->operand_count >= at_least)
     return NULL;
   return hsc__infer_error(instr, "takes at least %d operand%s, has %d", at_least,
-                          at_least == 1 ? "" : "s", instr->operand_count);
+                          hsc_plural((double)at_least, "", "s"), instr->operand_count);
 }
 
 hsc_status *hsc__want_called(const hsc_instr *instr, int count) {
   if (instr->called_count == count)
     return NULL;
-  return hsc__infer_error(instr, "calls %d computation%s; it has %d", count, count == 1 ? "" : "s",
-                          instr->called_count);
+  return hsc__infer_error(instr, "calls %d computation%s; it has %d", count,
+                          hsc_plural((double)count, "", "s"), instr->called_count);
 }
 
 hsc_status *hsc__want_distinct_dims(

@@ -1,4 +1,5 @@
 // build.c - the builder: appending instructions with checked operands and sticky errors.
+#include "base/text/text.h"
 #include "hlo/ir/hlo_internal.h"
 
 void hsc_builder_init(hsc_builder *builder, hsc_module *module, const char *computation_name) {
@@ -71,7 +72,7 @@ static bool operands_are_good(hsc_builder *b, hsc_op op, int count, hsc_instr *c
   int arity = hsc_op_arity(op);
   if (arity != VARIADIC_ARITY && arity != count) {
     hsc__build_fail(b, HSC_ERR(INVALID_ARGUMENT, "%s: takes %d operand%s, was given %d",
-                               hsc_op_text(op), arity, arity == 1 ? "" : "s", count));
+                               hsc_op_text(op), arity, hsc_plural((double)arity, "", "s"), count));
     return false;
   }
   for (int i = 0; i < count; i++) {

@@ -764,7 +764,11 @@ HSC_MUST_USE hsc_status *hsc_evaluate(const hsc_module *module,
 typedef struct hsc_cost {
   double flops, transcendentals;  // count
   double bytes_read, bytes_written;
+  // runs of custom calls of which nothing is known: what they do is missing in the others
+  double uncounted;
 } hsc_cost;
+// *sum becomes larger by `times` times the other.
+void hsc_cost_add(hsc_cost *sum, const hsc_cost *part, double times);
 // The same by operation; what belongs to a fusion stands under it, as hsc_instr_cost counts it.
 typedef struct hsc_op_costs {
   struct hsc_op_cost {
@@ -831,6 +835,8 @@ HSC_MUST_USE hsc_status *hsc_literal_compare(const hsc_literal *left,
 // fusions, calls: what they call; while: one trip
 void hsc_instr_cost(const hsc_instr *instr, hsc_cost *out_cost);
 void hsc_module_cost(const hsc_module *module, hsc_cost *out_cost);  // of the entry computation
+// The targets of the module's custom calls that are not counted, "a, b"; NULL = every one is.
+const char *hsc_uncounted_targets(const hsc_module *module, hsc_arena *arena);
 // What one run of a module costs, from its text alone: a loop as often as its trips say, its
 // condition once more; a conditional as its most expensive branch. Exact where nothing is guessed.
 typedef struct hsc_count {

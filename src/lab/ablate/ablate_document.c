@@ -48,9 +48,13 @@ static json_t *metrics_json(const ablate_variant *v) {
 
 static json_t *delta_json(const ablate_variant *v, const ablate_variant *baseline) {
   json_t *out = json_object();
-  for (size_t i = 0; i < HSC_COUNT_OF(metrics); i++)
-    json_object_set_new(out, metrics[i],
-                        number(metric(v, metrics[i]) - metric(baseline, metrics[i])));
+  // sums that leave out different calls have no difference
+  bool alike = v->facts.uncounted == baseline->facts.uncounted;
+  for (size_t i = 0; i < HSC_COUNT_OF(metrics); i++) {
+    bool cost = !strcmp(metrics[i], "flops") || !strcmp(metrics[i], "bytes");
+    double change = metric(v, metrics[i]) - metric(baseline, metrics[i]);
+    json_object_set_new(out, metrics[i], number(cost && !alike ? NAN : change));
+  }
   json_object_set_new(out, "compile_seconds", hsc_json_real(v->compile_s - baseline->compile_s));
   return out;
 }

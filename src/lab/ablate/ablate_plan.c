@@ -8,6 +8,7 @@
 #include <math.h>
 
 #include "base/core/ints.h"
+#include "base/text/text.h"
 #include "base/core/clock.h"
 #include "lab/ablate/ablate_internal.h"
 #include "lab/run/json_tree.h"
@@ -324,8 +325,10 @@ hsc_status *hsc__ablate_describe_times(ablate_timing *t, const char *ended_by, d
   double width = reached(t, &more);
   double wanted = o->half_width > 0 ? o->half_width : NAN;
   hsc_bytes text = {0};
-  hsc_bytes_printf(&text, "%d processes x %lld blocks x %lld iterations", t->process_count,
-                   (long long)t->blocks, (long long)t->iterations);
+  hsc_bytes_printf(&text, "%d %s x %lld %s x %lld %s", t->process_count,
+                   hsc_plural(t->process_count, "process", "processes"), (long long)t->blocks,
+                   hsc_plural((double)t->blocks, "block", "blocks"), (long long)t->iterations,
+                   hsc_plural((double)t->iterations, "iteration", "iterations"));
   if (t->pilot)
     hsc_bytes_printf(&text, ", chosen by a pilot of %d x %d x %d", PILOT_PROCESSES, PILOT_BLOCKS,
                      PILOT_ITERATIONS);

@@ -3,6 +3,7 @@
 // A lowering appends HLO text that computes the call's result; workspaces become zeros.
 #include "base/text/text.h"
 #include "base/text/view_find.h"
+#include "hlo/ir/conv_call.h"
 #include "hlo/ir/custom.h"
 #include "lab/passes/lower_custom_calls.h"
 
@@ -175,31 +176,14 @@ static bool lower_gemm(rewrite *r) {
   return true;
 }
 
-// The attribute of a custom call that is no custom call's own, "window={...}".
-static bool raw_attribute(const hsc_instr *call, const char *name, char out[512]) {
-  const char *found = call->extra_attributes ? strstr(call->extra_attributes, name) : NULL;
-  size_t size = 0;
-  if (!found)
-    return false;
-  for (int depth = 0; found[size] && (depth > 0 || found[size] != ','); size++) {
-    depth += found[size] == '{';
-    depth -= found[size] == '}';
-  }
-  if (size >= 512)
-    return false;
-  memcpy(out, found, size);
-  out[size] = 0;
-  return true;
-}
-
 static bool put_convolution(rewrite *r) {
   char window[512];
   char labels[512];
   char groups[512] = "";
-  if (r->call->operand_count < 2 || !raw_attribute(r->call, "dim_labels=", labels))
+  if (r->call->operand_count < 2 || !hsc_raw_attribute(r->call, "dim_labels=", labels))
     return false;
-  bool has_window = raw_attribute(r->call, "window=", window);
-  bool has_groups = raw_attribute(r->call, "feature_group_count=", groups);
+  bool has_window = hsc_raw_attribute(r->call, "window=", window);
+  bool has_groups = hsc_raw_attribute(r->call, "feature_group_count=", groups);
   begin_step(r, "conv");
   hsc_bytes_printf(r->out, "convolution(%%%s, %%%s)%s%s, %s%s%s\n", r->call->operands[0]->name,
                    r->call->operands[1]->name, has_window ? ", " : "", has_window ? window : "",
@@ -226,66 +210,18 @@ static bool lower_conv(rewrite *r) {
 // Their calls carry the window and the dim_labels of the forward convolution y = conv(x, w); a
 // gradient is a convolution of its own (XLA's conv_rewriter.cc reads it in the other direction).
 
-enum { CONV_DIMS = 4 };
-typedef struct conv_window {
-  int64_t size[CONV_DIMS], stride[CONV_DIMS], low[CONV_DIMS], high[CONV_DIMS], base[CONV_DIMS],
-      dilate[CONV_DIMS], reversed[CONV_DIMS];
-  char input[16], kernel[16], output[16];  // dim_labels
-  int rank;                                // of the space
-} conv_window;
-
-// "2x3" or "1_2x3_4" of a field into one or two lists; what is not written keeps its value.
-static void window_field(const char *window, const char *field, int64_t *first, int64_t *second) {
-  const char *at = strstr(window, field);
-  if (!at || (at > window && at[-1] != '{' && at[-1] != ' '))
-    return;
-  at += strlen(field);
-  for (int i = 0; i < CONV_DIMS; i++) {
-    char *end = NULL;
-    first[i] = strtoll(at, &end, 10);
-    if (second && *end == '_')
-      second[i] = strtoll(end + 1, &end, 10);
-    if (*end != 'x')
-      return;
-    at = end + 1;
-  }
-}
-
-static bool read_window(rewrite *r, conv_window *out) {
-  char window[512] = "";
-  char labels[512];
-  char groups[512];
-  conv_window w = {0};
-  if (r->call->operand_count < 2 || !raw_attribute(r->call, "dim_labels=", labels))
+// Groups, and inputs with holes, are not lowered.
+static bool read_window(const rewrite *r, hsc_conv_call *out) {
+  if (!hsc_conv_call_read(r->call, out) || out->feature_groups != 1 || out->batch_groups != 1)
     return false;
-  if (raw_attribute(r->call, "feature_group_count=", groups) ||
-      raw_attribute(r->call, "batch_group_count=", groups))
-    return false;
-  raw_attribute(r->call, "window=", window);
-  if (sscanf(labels, "dim_labels=%15[^_]_%15[^-]->%15s", w.input, w.kernel, w.output) != 3)
-    return false;
-  w.rank = (int)strlen(w.input) - 2;
-  if (w.rank < 0 || w.rank > CONV_DIMS || strlen(w.kernel) != strlen(w.input) ||
-      strlen(w.output) != strlen(w.input))
-    return false;
-  for (int i = 0; i < CONV_DIMS; i++)
-    w.size[i] = w.stride[i] = w.base[i] = w.dilate[i] = 1;
-  window_field(window, "size=", w.size, NULL);
-  window_field(window, "stride=", w.stride, NULL);
-  window_field(window, "pad=", w.low, w.high);
-  window_field(window, "lhs_dilate=", w.base, NULL);
-  window_field(window, "rhs_dilate=", w.dilate, NULL);
-  window_field(window, "rhs_reversal=", w.reversed, NULL);
-  for (int i = 0; i < w.rank; i++)
-    if (w.base[i] != 1)
+  for (int i = 0; i < out->rank; i++)
+    if (out->base[i] != 1)
       return false;
-  *out = w;
   return true;
 }
 
 static int64_t extent(const hsc_shape *shape, const char *labels, int space) {
-  const char *at = strchr(labels, '0' + space);
-  return at && at - labels < shape->rank ? shape->dims[at - labels] : 0;
+  return hsc_conv_call_extent(shape, labels, (char)('0' + space));
 }
 
 static void put_list(hsc_bytes *out, const char *name, const int64_t *values, int rank) {
@@ -310,7 +246,7 @@ static const char *swapped(const char *labels, char a, char b, char as_a, char a
 }
 
 static void put_gradient(
-    rewrite *r, const conv_window *g, const char *lhs, const char *rhs, const char *result) {
+    rewrite *r, const hsc_conv_call *g, const char *lhs, const char *rhs, const char *result) {
   begin_step(r, "conv");
   hsc_bytes_printf(r->out, "convolution(%%%s, %%%s), window={", r->call->operands[0]->name,
                    r->call->operands[1]->name);
@@ -341,7 +277,7 @@ static bool scale_gradient(rewrite *r) {
 // dx[i] = sum of dy[o] w[k] over i = o stride + k dilate - low: dy with stride - 1 zeros between,
 // against the mirrored kernel, its features exchanged.
 static bool lower_conv_input(rewrite *r) {
-  conv_window w, g;
+  hsc_conv_call w, g;
   char kernel[16];
   if (!read_window(r, &w))
     return false;
@@ -364,7 +300,7 @@ static bool lower_conv_input(rewrite *r) {
 // dw[k] = sum of x[i] dy[o] over the same i: x against dy as the kernel, its steps apart by the
 // stride; the batch is what is summed over.
 static bool lower_conv_filter(rewrite *r) {
-  conv_window w, g;
+  hsc_conv_call w, g;
   char input[16], output[16], kernel[16];
   if (!read_window(r, &w))
     return false;
@@ -406,7 +342,7 @@ static bool lower_conv_bias(rewrite *r) {
     begin_step(r, "add");
     hsc_bytes_printf(r->out, "add(%%%s, %%%s)\n", value, scaled);
   }
-  if (!raw_attribute(r->call, "dim_labels=", labels) || !(output = strstr(labels, "->")) ||
+  if (!hsc_raw_attribute(r->call, "dim_labels=", labels) || !(output = strstr(labels, "->")) ||
       !strchr(output, 'f'))
     return false;
   bias_step(r, r->call->operands[2], (int)(strchr(output, 'f') - output - 2));

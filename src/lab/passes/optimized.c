@@ -94,6 +94,7 @@ static void optimized_count(const hsc_module *module, hsc_optimized *out_facts) 
     hsc_module_cost(module, &cost);
   }
   facts.flops = cost.flops;
+  facts.uncounted = cost.uncounted;
   facts.bytes = cost.bytes_read + cost.bytes_written;
   *out_facts = facts;
 }
@@ -112,11 +113,11 @@ json_t *hsc_optimized_json(const char *path) {
   char hash[33] = "";
   hsc_status *status = hsc_optimized_read(path, &facts);
   if (!status)
-    return json_pack("{s:s, s:I, s:I, s:I, s:I, s:f, s:f}", "fingerprint", facts.fingerprint,
+    return json_pack("{s:s, s:I, s:I, s:I, s:I, s:f, s:f, s:f}", "fingerprint", facts.fingerprint,
                      "instructions", (json_int_t)facts.instructions, "fusions",
                      (json_int_t)facts.fusions, "kernels", (json_int_t)facts.kernels,
                      "custom_calls", (json_int_t)facts.custom_calls, "flops", facts.flops, "bytes",
-                     facts.bytes);
+                     facts.bytes, "uncounted_calls", facts.uncounted);
   // the bytes themselves tell at least what is equal
   hsc_status *read = hsc_file_read(path, &bytes);
   if (!read)

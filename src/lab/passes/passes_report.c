@@ -1,4 +1,5 @@
 // passes_report.c - a directory of pictures and a text about the passes of one or more compilers.
+#include "base/text/text.h"
 #include "base/files/file_io.h"
 #include "lab/passes/passes_report.h"
 
@@ -153,13 +154,17 @@ static hsc_status *ablation_part(report *r, const json_t *d) {
     hsc_bytes_append_text(&line, " The sweep was interrupted; what is here was measured.");
   if (timed) {
     json_t *t = json_object_get(d, "timing");
+    double processes = hsc_json_number(json_object_get(t, "processes"));
+    double blocks = hsc_json_number(json_object_get(t, "blocks"));
+    double iterations = hsc_json_number(json_object_get(t, "iterations"));
+    double programs = hsc_json_number(json_object_get(t, "programs"));
     hsc_bytes_printf(&line,
-                     " Timed in %.0f processes of %.0f blocks of %.0f iterations, interleaved, "
-                     "%.0f programs; ended by %s. Grade of the machine: %s.",
-                     hsc_json_number(json_object_get(t, "processes")),
-                     hsc_json_number(json_object_get(t, "blocks")),
-                     hsc_json_number(json_object_get(t, "iterations")),
-                     hsc_json_number(json_object_get(t, "programs")),
+                     " Timed in %.0f %s of %.0f %s of %.0f %s, interleaved, %.0f %s; ended by %s. "
+                     "Grade of the machine: %s.",
+                     processes, hsc_plural(processes, "process", "processes"), blocks,
+                     hsc_plural(blocks, "block", "blocks"), iterations,
+                     hsc_plural(iterations, "iteration", "iterations"), programs,
+                     hsc_plural(programs, "program", "programs"),
                      hsc_json_text_or_empty(t, "ended_by"),
                      hsc_json_text_or_empty(json_object_get(d, "environment"), "grade"));
   }

@@ -3,6 +3,7 @@
 // missing is not answered.
 #include <math.h>
 
+#include "base/text/text.h"
 #include "lab/patterns/patterns_internal.h"
 #include "stats/stats_design.h"
 #include "stats/stats_interleaved.h"
@@ -29,7 +30,7 @@ static const char *time_text(double seconds, char out[32]) {
 
 // "1 configuration", "8 configurations".
 static const char *configurations(size_t n, char out[48]) {
-  snprintf(out, 48, "%zu configuration%s", n, n == 1 ? "" : "s");
+  snprintf(out, 48, "%zu configuration%s", n, hsc_plural((double)n, "", "s"));
   return out;
 }
 
@@ -403,8 +404,9 @@ static void what_vmap_costs(const patterns_run *run,
       "(geometric mean over %zu "
       "graph%s; least %.2fx, most %.2fx): faster on %zu, "
       "slower on %zu, the same on %zu, cannot tell on %zu. ",
-      exp(log_sum / (double)n), n, n == 1 ? "" : "s", least, most, verdicts[HSC_VERDICT_FASTER],
-      verdicts[HSC_VERDICT_SLOWER], verdicts[HSC_VERDICT_SAME], verdicts[HSC_VERDICT_CANNOT_TELL]);
+      exp(log_sum / (double)n), n, hsc_plural((double)n, "", "s"), least, most,
+      verdicts[HSC_VERDICT_FASTER], verdicts[HSC_VERDICT_SLOWER], verdicts[HSC_VERDICT_SAME],
+      verdicts[HSC_VERDICT_CANNOT_TELL]);
   if (heaviest > 0)
     put(&text, "It is the heaviest pattern on %zu of %zu.", heaviest, n);
   size_t other_work = 0;

@@ -5,6 +5,7 @@
 // through print_table and paragraph, which know the two forms. Nothing is computed here.
 #include <math.h>
 
+#include "base/text/text.h"
 #include "lab/run/json_tree.h"
 #include "lab/patterns/patterns.h"
 #include "report/sparkline.h"
@@ -586,7 +587,7 @@ static void write_failures(report *r) {
     }
     if (json_array_size(deaths))
       hsc_table_note(table, "%zu worker%s died and %s replaced; everything else was measured",
-                     json_array_size(deaths), json_array_size(deaths) == 1 ? "" : "s",
+                     json_array_size(deaths), hsc_plural((double)json_array_size(deaths), "", "s"),
                      json_array_size(deaths) == 1 ? "was" : "were");
     print_table(r, "What could not be measured", table);
   }

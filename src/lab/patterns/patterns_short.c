@@ -2,6 +2,7 @@
 // bar for each graph, the answers in a sentence each. patterns_report.c writes all of it.
 #include <math.h>
 
+#include "base/text/text.h"
 #include "lab/patterns/patterns_internal.h"
 
 enum { MOST_PARTS = 6, ANSWER_LEAST = 60, MOST_SHARES = 256 };
@@ -230,7 +231,7 @@ static void write_failures(const json_t *failures,
   const char *hint = json_string_value(json_object_get(first, "hint"));
   hsc_bytes text = {0};
   hsc_bytes_printf(&text, "%zu task%s could not be measured (--all lists them): %s", count,
-                   count == 1 ? "" : "s", message ? message : "");
+                   hsc_plural((double)count, "", "s"), message ? message : "");
   hsc_text_wrap(hsc_bytes_text(&text), 0, width_of(style), out);
   hsc_bytes_deinit(&text);
   if (hint && *hint) {

@@ -482,6 +482,12 @@ done:
 static hsc_status *count_all(growth *g) {
   for (size_t i = 0; i < g->size_count; i++) {
     hsc__growth_size *size = &g->sizes[i];
+    if (size->cost.uncounted > 0) {
+      static const char *const why = "custom calls of which nothing is known: they are not counted";
+      give_reason(&g->why_not[FLOPS], why);
+      give_reason(&g->why_not[BYTES], why);
+      size->cost_known = true;
+    }
     if (!size->cost_known)
       HSC_TRY(count_exactly(g, size));
     if (!size->cost_known) {

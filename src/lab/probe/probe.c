@@ -99,6 +99,11 @@ static json_t *describe(const stage *s) {
                 (json_int_t)hsc_module_instr_count(s->module), "flops", cost.flops, "bytes",
                 cost.bytes_read + cost.bytes_written, "parameter_bytes", (json_int_t)parameters,
                 "largest_bytes", (json_int_t)largest, "largest_shape", hsc_bytes_text(&shape));
+  const char *uncounted = hsc_uncounted_targets(s->module, s->module->arena);
+  if (cost.uncounted > 0) {
+    json_object_set_new(tree, "uncounted_calls", json_real(cost.uncounted));
+    json_object_set_new(tree, "uncounted", uncounted ? json_string(uncounted) : json_null());
+  }
   hsc_bytes_deinit(&shape);
   return tree;
 }

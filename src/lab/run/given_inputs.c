@@ -1,5 +1,6 @@
 // given_inputs.c - see given_inputs.h. The numbers are written once, as workers read them: row by
 // row, little-endian.
+#include "base/text/text.h"
 #include "lab/run/given_inputs.h"
 
 #include <stdlib.h>
@@ -147,8 +148,8 @@ static hsc_status *assign(const hsc_given_inputs_options *o,
     return hsc_status_hint(HSC_ERR(INVALID_ARGUMENT,
                                    "%s has %zu array%s without the inputs' names, %s takes %zu "
                                    "input%s",
-                                   o->file, array_count, array_count == 1 ? "" : "s", o->program,
-                                   count, count == 1 ? "" : "s"),
+                                   o->file, array_count, hsc_plural((double)array_count, "", "s"),
+                                   o->program, count, hsc_plural((double)count, "", "s")),
                            "save one array an input, in their order, or some by their names: %s",
                            wanted(places, count, arena));
   for (size_t i = 0; i < count; i++)

@@ -1,4 +1,5 @@
 // outputs.c - outputs of a program as files, compared element by element.
+#include "base/text/text.h"
 #include "base/files/file_io.h"
 #include "lab/run/outputs.h"
 
@@ -137,7 +138,7 @@ hsc_status *hsc_compare_outputs(
   size_t count = json_array_size(a);
   if (count != json_array_size(b))
     return HSC_ERR(INVALID_ARGUMENT, "%s has %zu output%s and %s %zu", left_name, count,
-                   count == 1 ? "" : "s", right_name, json_array_size(b));
+                   hsc_plural((double)count, "", "s"), right_name, json_array_size(b));
   for (size_t i = 0; i < count; i++) {
     hsc_arena *arena = NULL;
     hsc_literal *x = NULL;

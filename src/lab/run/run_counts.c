@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/core/memory.h"
+#include "base/text/text.h"
 #include "lab/run/json_tree.h"
 
 enum {
@@ -23,6 +24,7 @@ static const char *const CAUSES[] = {
 #undef CAUSE
 };
 static const char *const AMOUNTS[] = {"flops", "bytes", "transcendentals"};
+static const char *const UNCOUNTED[] = {"uncounted_calls", "uncounted"};
 
 // What sums of the same numbers in another order may differ by.
 static const double ROUNDING = 1e-9;
@@ -51,6 +53,8 @@ static bool arithmetic_near(json_t *a, json_t *b, double share) {
 // ---- by operation -------------------------------------------------------------------------------
 
 static int why_ran(json_t *text, json_t *exact) {
+  if (amount(text, "uncounted_calls") + amount(exact, "uncounted_calls") > 0)
+    return COUNT_UNCOUNTED;
   if (all_near(text, exact))
     return COUNT_SAME;
   bool guessed = json_is_true(json_object_get(text, "guessed"));
@@ -60,6 +64,8 @@ static int why_ran(json_t *text, json_t *exact) {
 static int why_compiled(json_t *text, json_t *compiled) {
   double before = amount(text, "runs");
   double after = amount(compiled, "runs");
+  if (amount(text, "uncounted_calls") + amount(compiled, "uncounted_calls") > 0)
+    return COUNT_UNCOUNTED;
   if (all_near(text, compiled))
     return COUNT_SAME;
   if (!(after > 0))
@@ -174,11 +180,34 @@ static json_t *why_own(json_t *own, json_t *compiled) {
 
 // ---- all of it ----------------------------------------------------------------------------------
 
+bool hsc_say_uncounted(json_t *count, hsc_bytes *out) {
+  double calls = amount(count, "uncounted_calls");
+  const char *targets = json_string_value(json_object_get(count, "uncounted"));
+  if (!(calls > 0))
+    return false;
+  hsc_bytes_printf(out, "%.0f %s%s%s %s not counted", calls,
+                   hsc_plural(calls, "custom call", "custom calls"), targets ? " of " : "",
+                   targets ? targets : "", hsc_plural(calls, "is", "are"));
+  return true;
+}
+
+// What is missing in the numbers that stand for the device.
+static void keep_uncounted(json_t *out, json_t *ran, json_t *compiled) {
+  json_t *calls = json_object_get(ran ? json_object_get(ran, "exact") : compiled, UNCOUNTED[0]);
+  json_t *targets = json_object_get(ran ? ran : compiled, UNCOUNTED[1]);
+  if (calls)
+    json_object_set(out, UNCOUNTED[0], calls);
+  if (calls && targets)
+    json_object_set(out, UNCOUNTED[1], targets);
+}
+
 static void keep(json_t *out, const char *name, json_t *from) {
   json_t *kept = json_object();
   for (size_t i = 0; i < HSC_COUNT_OF(AMOUNTS); i++)
     if (json_object_get(from, AMOUNTS[i]))
       json_object_set(kept, AMOUNTS[i], json_object_get(from, AMOUNTS[i]));
+  if (json_object_get(from, UNCOUNTED[0]))
+    json_object_set(kept, UNCOUNTED[0], json_object_get(from, UNCOUNTED[0]));
   json_object_set_new(out, name, kept);
 }
 
@@ -198,6 +227,7 @@ json_t *hsc_run_counts(json_t *ran, json_t *described) {
     json_object_set(out, "loop_trips", json_object_get(ran, "loop_trips"));
   }
   keep(out, "static", text);
+  keep_uncounted(out, exact ? ran : NULL, compiled);
   if (!exact)
     keep(out, "compiled", compiled);
   for (size_t i = 0; i < HSC_COUNT_OF(guesses); i++)

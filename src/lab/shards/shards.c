@@ -141,7 +141,15 @@ static hsc_status *add_collectives(const hsc_module *module,
 
 // ---- what is computed ---------------------------------------------------------------------------
 
-static void put_count(json_t *out, const hsc_count *count) {
+static void put_count(json_t *out,
+                      const hsc_count *count,
+                      const hsc_module *module,
+                      hsc_arena *arena) {
+  const char *uncounted = hsc_uncounted_targets(module, arena);
+  if (count->cost.uncounted > 0)
+    json_object_set_new(out, "uncounted_calls", json_real(count->cost.uncounted));
+  if (count->cost.uncounted > 0 && uncounted)
+    json_object_set_new(out, "uncounted", json_string(uncounted));
   json_object_set_new(out, "flops", json_real(count->cost.flops));
   json_object_set_new(out, "bytes", json_real(count->cost.bytes_read + count->cost.bytes_written));
   json_object_set_new(out, "transcendentals", json_real(count->cost.transcendentals));
@@ -166,12 +174,17 @@ static json_t *mesh_json(const hsc_program_spread *spread) {
   return mesh;
 }
 
-static void add_per_partition(const hsc_shards_input *in, const hsc_count *count, json_t *out) {
+// module: the chip's compiled program; NULL = the compiler's own numbers are all there is.
+static void add_per_partition(const hsc_shards_input *in,
+                              const hsc_count *count,
+                              const hsc_module *module,
+                              hsc_arena *arena,
+                              json_t *out) {
   static const char *const memory[] = {"argument_bytes", "output_bytes", "alias_bytes",
                                        "temp_bytes", "peak_bytes"};
   json_t *per = json_object();
-  if (count) {
-    put_count(per, count);
+  if (module) {
+    put_count(per, count, module, arena);
   } else {
     json_object_set_new(per, "flops", json_incref(json_object_get(in->describe, "flops")));
     json_object_set_new(per, "bytes", json_incref(json_object_get(in->describe, "bytes")));
@@ -191,7 +204,7 @@ static hsc_status *read_program(const char *path, hsc_bytes *out) {
 }
 
 // The program as it is written, whole: what all chips together were to do.
-static hsc_status *add_whole(hsc_view code, const char *path, json_t *out) {
+static hsc_status *add_whole(hsc_view code, const char *path, hsc_arena *arena, json_t *out) {
   hsc_module *module = NULL;
   hsc_count count;
   hsc_status *status = hsc_program_read_for(code, path, 1, &module);
@@ -199,7 +212,7 @@ static hsc_status *add_whole(hsc_view code, const char *path, json_t *out) {
     status = hsc_module_count(module, &count);
   if (!status) {
     json_t *whole = json_object();
-    put_count(whole, &count);
+    put_count(whole, &count, module, arena);
     json_object_set_new(out, "whole", whole);
   }
   hsc_module_destroy(module);
@@ -245,14 +258,14 @@ static hsc_status *describe(const hsc_shards_input *in,
     hsc_module_destroy(module);
     module = NULL;
   }
-  add_per_partition(in, module ? &count : NULL, out);
+  add_per_partition(in, &count, module, arena, out);
   if (module) {
     HSC_GOTO(add_collectives(module, spread, arena, out));
     HSC_GOTO(add_buffers(module, arena, out));
   } else {
     json_object_set_new(out, "collectives", json_array());
   }
-  hsc_status *whole = add_whole(code, in->program, out);
+  hsc_status *whole = add_whole(code, in->program, arena, out);
   if (whole)
     json_object_set_new(out, "whole_note", json_string(hsc_status_message(whole)));
   hsc_status_free(whole);

@@ -1,4 +1,5 @@
 // agreement.c - a verdict and its coverage, computed from what was compared and what was not.
+#include "base/text/text.h"
 #include "lab/verdict/agreement.h"
 
 #include <string.h>
@@ -265,7 +266,7 @@ void hsc_agreement_sentence(const hsc_agreement *agreement, hsc_bytes *out) {
   hsc_finding worst = worst_finding(agreement, &shown);
   size_t wanted = hsc_agreement_wanted(agreement);
   size_t missing = wanted - anchors(agreement);
-  const char *plural = wanted == 1 ? "" : "s";
+  const char *plural = hsc_plural((double)wanted, "", "s");
   switch (hsc_agreement_verdict_of(agreement)) {
     case HSC_AGREEMENT_EQUAL:
     case HSC_AGREEMENT_CLOSE:
@@ -284,7 +285,7 @@ void hsc_agreement_sentence(const hsc_agreement *agreement, hsc_bytes *out) {
     case HSC_AGREEMENT_UNKNOWN:
       if (missing)
         hsc_bytes_printf(out, "unknown: none of %zu %s%s could be compared", missing,
-                         agreement->unit, missing == 1 ? "" : "s");
+                         agreement->unit, hsc_plural((double)missing, "", "s"));
       else
         hsc_bytes_printf(out, "unknown: no %s could be compared", agreement->unit);
       break;

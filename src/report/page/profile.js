@@ -13,9 +13,11 @@ function rooflineChart(table) {
   if (isFinite(bytes) && isFinite(flops)) roof.push([flops / bytes, flops]);
   if (isFinite(flops)) roof.push(...(isFinite(bytes) ? [] : [[low, flops]]), [high, flops]);
   const rate = (/** @type {number} */ v) => shown(v, "flop/s");
+  // a library's call without a count has a time and no place under the roof
+  const left = table.rows.filter((r) => !r.fusion && r.flops == null && r.self_time > 0), leftShare = left.reduce((sum, r) => sum + (r.share || 0), 0);
   return chart({
     title: "Roofline", height: 380, csv: () => [["name", "flops_per_byte", "flop_rate", "bound", "of_roofline", "self_time"], ...points.map((p) => [p.name, p.intensity, p.flop_rate, p.bound, p.of_roofline, p.self_time])],
-    describe: `${points.length} operators; the larger, the more time` + (roof.length ? `; the line is what the machine could do at most (${[isFinite(flops) ? rate(flops) : "", isFinite(bytes) ? shown(bytes, "bytes/s") : ""].filter(Boolean).join(", ")})` : "; the machine's peaks are not known, `hloscope devices --calibrate` measures them"),
+    describe: `${points.length} operators; the larger, the more time` + (roof.length ? `; the line is what the machine could do at most (${[isFinite(flops) ? rate(flops) : "", isFinite(bytes) ? shown(bytes, "bytes/s") : ""].filter(Boolean).join(", ")})` : "; the machine's peaks are not known, `hloscope devices --calibrate` measures them") + (left.length ? `; ${left.length} more, ${shown(leftShare, "fraction")} of the time, ${left.length === 1 ? "has" : "have"} no count of flops and ${left.length === 1 ? "is" : "are"} not on it` : ""),
     option: () => ({
       grid: { left: 90, right: 30, top: 30, bottom: 45 }, xAxis: { type: "log", name: "flop a byte", nameLocation: "middle", nameGap: 28, min: low, max: high, axisLabel: { formatter: three } }, yAxis: { type: "log", axisLabel: { formatter: rate } },
       tooltip: tip("item", (q) => { const p = points[q.dataIndex]; return q.seriesType === "scatter" ? `${p.name}\n${rate(p.flop_rate)}, ${three(p.intensity)} flop a byte\n${p.bound ? `bound by ${p.bound}, ${shown(p.of_roofline, "fraction")} of the roof\n` : ""}${shown(p.self_time, "ns")}` : ""; }),
