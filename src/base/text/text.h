@@ -14,7 +14,8 @@ bool hsc_ends_with(const char *text, const char *suffix);
 // What follows the last slash, borrowed; all of a path without one.
 const char *hsc_path_file(const char *path);
 
-// The word that goes with a number: hsc_plural(n, "branch", "branches"), hsc_plural(n, "is", "are").
+// The word that goes with a number: hsc_plural(n, "branch", "branches"),
+// hsc_plural(n, "is", "are").
 const char *hsc_plural(double count, const char *one, const char *many);
 
 // Nearest of `candidates` to `text` by edit distance, for "did you mean"; NULL when none is near

@@ -58,6 +58,7 @@ typedef struct hsc__whole {
   // NULL = not known yet
   hsc__layout *layouts;
   hsc__part *parts;
+  hsc_instr *sum;  // the same value added up from what each device has of it; NULL = none
   // of a loop: the one over parts, whose values are cut as `layouts` says
   hsc_instr *divided;
   bool was_tried;  // to divide it

@@ -483,9 +483,12 @@ static hsc_status *local_of(hsc__importer *im,
                             hsc_instr *whole,
                             int depth,
                             hsc_instr **out) {
+  const hsc__whole *facts = whole->scratch;
   *out = whole;
   if (!layout->is_cut) {
-    if (whole->op == HSC_OP_COPY && whole->scratch && ((hsc__whole *)whole->scratch)->is_fixed)
+    if (facts && facts->sum && whole->parent == b->computation)
+      *out = facts->sum;
+    else if (whole->op == HSC_OP_COPY && facts && facts->is_fixed)
       *out = whole->operands[0];
     return NULL;
   }
@@ -511,10 +514,15 @@ static hsc_status *local_of(hsc__importer *im,
     return whole->parent == b->computation ? hsc__whole_add_part(im, whole, layout, *out) : NULL;
   }
   if (whole->parent == b->computation && depth < DEEPEST && divides(layout, &whole->shape)) {
-    if (whole->op == HSC_OP_GET_TUPLE_ELEMENT)
+    if (facts && facts->sum) {  // its addends are there already, from operands cut as they are
+      hsc_shape piece;
+      HSC_TRY(hsc__sdy_local_shape(im, op, layout, &whole->shape, &piece));
+      HSC_TRY(cut(im, b, layout, facts->sum, &piece, &made));
+    } else if (whole->op == HSC_OP_GET_TUPLE_ELEMENT) {
       HSC_TRY(element_on_parts(im, b, op, layout, whole, depth, &made));
-    else if (hsc_shape_is_array(&whole->shape))
+    } else if (hsc_shape_is_array(&whole->shape)) {
       HSC_TRY(on_parts(im, b, op, layout, whole, depth, &made));
+    }
   }
   if (!made) {
     hsc_shape local;
@@ -662,6 +670,9 @@ static hsc_status *reduce_parts(hsc__importer *im,
   HSC_TRY(hsc__sdy_all_reduce(im, b, addends.mesh, axes, reducer, part, &result));
   if (natural.is_cut)
     return hsc__whole_add_part(im, instr, &natural, result);
+  hsc__whole *whole = NULL;
+  HSC_TRY(hsc__whole_of(im, instr, &whole));
+  whole->sum = result;
   return hsc__sdy_replace(im, instr, result);
 }
 

@@ -25,6 +25,7 @@ HSC_MUST_USE hsc_status *hsc_optimized_read(const char *path, hsc_optimized *out
 // with.
 int64_t hsc_optimized_alone(const hsc_module *module, hsc_op op);
 // What hsc_optimized_read says as an object ("fingerprint", "instructions", "fusions", "kernels",
-// "custom_calls", "flops", "bytes", "uncounted_calls"), so that results can be compared without the program. What
-// cannot be read is told by its bytes: "bytes_hash", and "unread", why. NULL = no memory.
+// "custom_calls", "flops", "bytes", "uncounted_calls"), so that results can be compared without the
+// program. What cannot be read is told by its bytes: "bytes_hash", and "unread", why. NULL = no
+// memory.
 json_t *hsc_optimized_json(const char *path);
