@@ -591,8 +591,8 @@ static void keep_axes(hsc__layout *to, int to_dim, const hsc__layout *from, int 
   memcpy(to->axes[to_dim], from->axes[dim], sizeof to->axes[to_dim]);
 }
 
-// What the operands of one reduction or product are wanted as, and the axes that it reduces along; none
-// where operands do not go together.
+// What the operands of one reduction or product are wanted as, and the axes that it reduces along;
+// none where operands do not go together.
 static hsc_status *plan_reduction(hsc__importer *im,
                                   const hsc_instr *instr,
                                   const hsc__layout *result,
