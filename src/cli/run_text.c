@@ -473,7 +473,7 @@ static hsc_status *print_comparison(hsc_cli *cli, json_t *result, bool all) {
   note_close(table, rows);
   if (count < total)
     hsc_table_note(table, "%zu more row%s, %s worse: --all", total - count,
-                   total - hsc_plural((double)count, "", "s"),
+                   hsc_plural((double)(total - count), "", "s"),
                    total - count == 1 ? "not" : "none of them");
   return hsc_cli_table(cli, table);
 }
