@@ -70,7 +70,7 @@ static hsc_not_fused not_fusible(const hsc_instr *instr) {
     }
     case HSC_OP_CONSTANT: {
       bool one = hsc_shape_elements(&instr->shape) == 1 && !instr->attr.literal.value->elided;
-      return one ? HSC_FUSED : HSC_NOT_FUSED_ARRAY_CONSTANT;
+      return one ? HSC_FUSED : HSC_NOT_FUSED_OWN_KERNEL;  // read from memory
     }
     case HSC_OP_REDUCE_WINDOW: {
       hsc_op op;
@@ -289,7 +289,7 @@ static hsc_not_fused refusal(const hsc_instr *consumer, const hsc_instr *produce
   bool around_one_op =
       !is_fusion(consumer) && (consumer->shape.rank == 0 || consumer->op == HSC_OP_BROADCAST);
   if (around_one_op && producer->op == HSC_OP_CONSTANT)
-    return HSC_NOT_FUSED_COUNTER;
+    return HSC_NOT_FUSED_OWN_KERNEL;
   if (producer->op == HSC_OP_RESHAPE && reshape_stays(producer, cheap))
     return HSC_NOT_FUSED_FREE_RESHAPE;
   if (cheap || !hsc__fusion_reuses(consumer, producer))
