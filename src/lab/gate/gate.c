@@ -54,6 +54,47 @@ static json_t *entry_of(const char *program, const hsc__gate_seen *seen) {
                    "outputs", seen->outputs);
 }
 
+static bool is_numbers(json_t *list) {
+  json_t *item;
+  size_t i;
+  json_array_foreach (list, i, item)
+    if (!json_is_number(item))
+      return false;
+  return json_is_array(list);
+}
+
+// What an entry of the file lacks to be compared with; NULL = nothing.
+static const char *missing_in(json_t *entry) {
+  const char *kind = json_string_value(json_object_get(entry, "kind"));
+  json_t *outputs = json_object_get(entry, "outputs");
+  if (!json_is_object(entry) || !json_is_string(json_object_get(entry, "program")))
+    return "the name of its program";
+  if (!is_numbers(json_object_get(entry, "run_seconds")))
+    return "run_seconds";
+  if (kind && !strcmp(kind, "command"))
+    return NULL;
+  if (!is_numbers(json_object_get(entry, "compile_seconds")))
+    return "compile_seconds";
+  return json_is_array(outputs) || json_is_null(outputs) ? NULL : "outputs";
+}
+
+// What was taken out of a file by hand, or by a merge, is not found missing program by program.
+static hsc_status *check_entries(json_t *baseline, const char *path, const char *make) {
+  json_t *entry;
+  size_t i;
+  json_array_foreach (json_object_get(baseline, "programs"), i, entry) {
+    const char *missing = missing_in(entry);
+    const char *program = json_string_value(json_object_get(entry, "program"));
+    if (missing)
+      return hsc_status_usage(
+          hsc_status_hint(HSC_ERR(DATA_LOSS, "%s is damaged: entry %zu%s%s%s lacks %s", path, i,
+                                  program ? " (" : "", program ? program : "", program ? ")" : "",
+                                  missing),
+                          make, path));
+  }
+  return NULL;
+}
+
 static hsc_status *read_baseline(gate *g) {
   json_error_t error;
   const char *path = g->o->baseline;
@@ -81,6 +122,7 @@ static hsc_status *read_baseline(gate *g) {
         HSC_ERR(INVALID_ARGUMENT, "%s has version %lld of the format, not %d", path,
                 json_integer_value(json_object_get(g->baseline, "gate")), FORMAT_VERSION),
         make, path));
+  HSC_TRY(check_entries(g->baseline, path, make));
   const char *device = json_string_value(json_object_get(g->baseline, "device"));
   if (strcmp(device, g->o->device) != 0)
     return hsc_status_usage(hsc_status_hint(
