@@ -12,10 +12,41 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 # word that ends like a plural
 JOINED = re.compile(r"(?<![\w.,:/=+*%()\[\]{}#-])(?<!\d )(?<!\d of )1 ([a-z]+s)\b")
 # verbs, units, and singular words that end in s
-NOT_PLURALS = set(
-    "is was has does this as its less means says gives makes takes needs ms ns us s class process"
-    " pass miss address bus series always unless across ours his access bias progress".split()
-)
+NOT_PLURALS = {
+    "is",
+    "was",
+    "has",
+    "does",
+    "this",
+    "as",
+    "its",
+    "less",
+    "means",
+    "says",
+    "gives",
+    "makes",
+    "takes",
+    "needs",
+    "ms",
+    "ns",
+    "us",
+    "s",
+    "class",
+    "process",
+    "pass",
+    "miss",
+    "address",
+    "bus",
+    "series",
+    "always",
+    "unless",
+    "across",
+    "ours",
+    "his",
+    "access",
+    "bias",
+    "progress",
+}
 
 
 def findings(path):

@@ -1,8 +1,9 @@
 // test_gate.c - verdicts over times: false alarms and power, with the noise of busy machines: one
 // that is made up, and one that was recorded (tests/statistics/gate_times.json).
 //
-//   build/tests/unit/test_gate . --figures [FILE...]   the figures of the recording, or of baselines
-//                                                      that `hloscope gate --update` wrote
+//   build/tests/unit/test_gate . --figures [FILE...]
+//
+// prints the figures of the recording, or of baselines that `hloscope gate --update` wrote.
 #include <math.h>
 
 #include "base/core/random.h"
