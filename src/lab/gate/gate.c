@@ -86,11 +86,10 @@ static hsc_status *check_entries(json_t *baseline, const char *path, const char 
     const char *missing = missing_in(entry);
     const char *program = json_string_value(json_object_get(entry, "program"));
     if (missing)
-      return hsc_status_usage(
-          hsc_status_hint(HSC_ERR(DATA_LOSS, "%s is damaged: entry %zu%s%s%s lacks %s", path, i,
-                                  program ? " (" : "", program ? program : "", program ? ")" : "",
-                                  missing),
-                          make, path));
+      return hsc_status_usage(hsc_status_hint(
+          HSC_ERR(DATA_LOSS, "%s is damaged: entry %zu%s%s%s lacks %s", path, i,
+                  program ? " (" : "", program ? program : "", program ? ")" : "", missing),
+          make, path));
   }
   return NULL;
 }
