@@ -150,8 +150,8 @@ void hsc__check_tpu_device(hsc__check_context *cx) {
   int cards = count_cards(cx, "0x1ae0", "", NULL);
   if (!cards)
     return;
-  hsc__say(cx, HSC_VERDICT_OK, "%d Google cards on the bus, %zu /dev/accel*, %zu /dev/vfio groups",
-           cards, accel_count, vfio_count);
+  hsc__say(cx, HSC_VERDICT_OK, "%d Google %s on the bus, %zu /dev/accel*, %zu /dev/vfio groups",
+           cards, hsc_plural(cards, "card", "cards"), accel_count, vfio_count);
   if (!accel_count && vfio_count < 2) {
     hsc__say(cx, HSC_VERDICT_ERROR, "there is no device node for them");
     hsc__fix(cx, "use the TPU VM image; in a container: --privileged or --device=/dev/vfio/...");
@@ -300,8 +300,8 @@ void hsc__check_network(hsc__check_context *cx) {
        !hsc_starts_with(neuron_root, "127."));
   several |= world && local && strtol(world, NULL, 10) > strtol(local, NULL, 10);
   if (efa && !count) {
-    hsc__say(cx, HSC_VERDICT_ERROR,
-             "%d EFA cards, but no driver shows them under /sys/class/infiniband", efa);
+    hsc__say(cx, HSC_VERDICT_ERROR, "%d EFA %s, but no driver shows %s under /sys/class/infiniband",
+             efa, hsc_plural(efa, "card", "cards"), hsc_plural(efa, "it", "them"));
     hsc__fix(cx, "install the EFA driver (aws-efa-installer), then fi_info -p efa must list them");
   } else if (count) {
     hsc__say(cx, HSC_VERDICT_OK, "%zu fast network %s (%s%s)", count,
