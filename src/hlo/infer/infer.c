@@ -5,6 +5,7 @@
 // one (dimensions, indices, products, windows, calls, collectives); infer_common.c holds what they
 // share. A rule either makes the shape or checks the one that is there; a refusal names the
 // operand.
+#include "base/text/text.h"
 #include "hlo/infer/infer_internal.h"
 
 static const hsc__infer_rule rules[HSC_OP_COUNT] = {
