@@ -1,4 +1,8 @@
 // view_profile_ops.c - operators of a profile: HLO instructions, the framework's tree, programs.
+//
+// From the bottom: each view is one function that takes groups of operators (profile_internal.h)
+// and fills a table; above them what a row says that the profile does not: the bound under the
+// roofline, shares of a fusion's members, why two kernels stand apart.
 #include <math.h>
 #include <stdlib.h>
 
