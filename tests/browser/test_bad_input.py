@@ -309,7 +309,7 @@ def main():
         "a run of one sample says that nothing can be said",
         sampling["half_width"] is None
         and sampling["more_needed"] is None
-        and "1 run in 1 block" in sampling["text"],
+        and sampling["text"].startswith("1 run; "),
         sampling,
     )
     write("single.json", document)

@@ -83,6 +83,8 @@ function short(path) {
   return String(path || "the program").split("/").pop() || String(path);
 }
 
+/** "1 row", "2 rows". @param {number} count @param {string} noun @returns {string} */
+const counted = (count, noun) => `${count} ${noun}${count === 1 ? "" : "s"}`;
 /** @param {string} name @param {(string|number|null)[][]} rows */
 function saveCsv(name, rows) {
   const field = (/** @type {any} */ v) => (v == null ? "" : /[",\r\n]/.test(String(v)) ? '"' + String(v).replace(/"/g, '""') + '"' : String(v));

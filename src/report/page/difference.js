@@ -20,7 +20,7 @@ function diffPart(json, part, main) {
       const heading = r.computation !== place ? [h("tr", { class: "place" }, h("th", { colspan: "3", scope: "rowgroup" }, (place = r.computation)))] : [];
       return [...heading, h("tr", { class: "difference " + r.state }, h("td", { class: "short" }, r.state, r.what ? h("span", { class: "dim" }, " " + r.what) : null), cell(r, "left"), cell(r, "right"))];
     }));
-    count.textContent = shownRows.length > DIFFERENCE_ROWS ? `the first ${DIFFERENCE_ROWS} of ${shownRows.length} rows` : `${shownRows.length} of ${rows.length} rows`;
+    count.textContent = shownRows.length > DIFFERENCE_ROWS ? `the first ${DIFFERENCE_ROWS} of ${counted(shownRows.length, "row")}` : `${shownRows.length} of ${counted(rows.length, "row")}`;
     at = -1;
   }
   /** To the next (1) or previous (-1) row that is not kept. @param {number} by */

@@ -140,7 +140,7 @@ function hloPart(json, part, main) {
       }
     }
     view = { rows: shownRows, same };
-    status.textContent = at ? (stages[at].same ? "nothing changed" : `${stages[at].came} lines came, ${stages[at].went} went`) : "the program as it came";
+    status.textContent = at ? (stages[at].same ? "nothing changed" : `${counted(stages[at].came, "line")} came, ${stages[at].went} went`) : "the program as it came";
     space.style.height = shownRows.length * ROW + "px";
     pane.scrollTop = 0;
     heads.replaceChildren(h("b", {}, at ? "before " + stages[at].pass : ""), h("b", {}, at ? "after " + stages[at].pass : stages[at].pass || "input"));

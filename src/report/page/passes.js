@@ -101,7 +101,7 @@ function passListPart(json, part, main) {
     h("span", { class: "legend" }, h("span", { class: "good" }, "●"), " changed ", h("span", { class: "dim" }, "○"), " no-op ", h("span", { class: "warn" }, "≠"), " numbers differ ", h("span", { class: "bad" }, "✗"), " crashed")), list);
   for (const p of json.pipelines || []) {
     const changed = p.passes.some((/** @type {any} */ q) => q.changed);
-    list.append(h("details", { open: changed, class: changed ? "" : "noop", style: `margin-left:${18 * (p.depth || 0)}px` }, h("summary", {}, h("b", {}, p.name), h("span", { class: "dim" }, ` ${p.passes.length} runs`)),
+    list.append(h("details", { open: changed, class: changed ? "" : "noop", style: `margin-left:${18 * (p.depth || 0)}px` }, h("summary", {}, h("b", {}, p.name), h("span", { class: "dim" }, " " + counted(p.passes.length, "run"))),
       ...p.passes.map((/** @type {any} */ q) => h("div", { class: "tree" + (q.changed || q.crashed || passState(json, q)[0] === "≠" ? "" : " noop") },
         h("span", { class: passState(json, q)[1], title: passState(json, q)[2], role: "img", "aria-label": passState(json, q)[2] }, passState(json, q)[0]), " ", h("button", { class: "link", onclick: () => stageShowers.some((show) => show(q.run)) }, q.name), " ",
         h("span", { class: "dim" }, q.changed ? `${q.instructions_before ?? "?"} → ${q.instructions_after ?? "?"} instructions, ${q.fusions_before ?? "?"} → ${q.fusions_after ?? "?"} fusions ` : "", q.seconds == null ? "" : seconds(q.seconds))))));

@@ -116,7 +116,7 @@ function modelSection(json, names, main) {
     option: () => ({
       grid: { left: 60, right: 50, top: 34, bottom: 44 }, legend: { top: 0, type: "scroll" }, xAxis: { type: "log", name: "runs", nameLocation: "middle", nameGap: 24 },
         yAxis: { type: "value", max: 1, axisLabel: { formatter: (/** @type {number} */ v) => 100 * v + " %" } },
-      tooltip: tip("item", (q) => `${q.seriesName}\n${q.data[0]} runs: ${three(100 * q.data[1])} %`),
+      tooltip: tip("item", (q) => `${q.seriesName}\n${counted(q.data[0], "run")}: ${three(100 * q.data[1])} %`),
       series: models.map((x) => ({ name: x.name, type: "line", data: (x.model.compile_share || []).map((/** @type {any} */ s) => [s.runs, s.compile_share]), markLine: x === models[0] ? { silent: true, symbol: "none", data: [{ yAxis: 0.5 }, { yAxis: 0.1 }], label: { formatter: (/** @type {any} */ q) => 100 * q.value + " %" } } : undefined })),
     }),
   }));

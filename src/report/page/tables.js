@@ -37,7 +37,7 @@ function tableView(data, options) {
           if (c.name === bar && most > 0) cell.style.setProperty("--w", (100 * (row[c.name] || 0)) / most + "%");
           return cell;
         }))));
-    count.textContent = wanted.length === data.rows.length ? `${wanted.length} rows` : `${wanted.length} of ${data.rows.length} rows`;
+    count.textContent = wanted.length === data.rows.length ? counted(wanted.length, "row") : `${wanted.length} of ${counted(data.rows.length, "row")}`;
     more.style.display = wanted.length > visible ? "" : "none";
   }
 

@@ -47,7 +47,7 @@ function timelineView(data, title, open) {
   const LABEL = 190, height = Math.min(y + 8, 620), whole = data.end_ticks || 1;
   let from = 0, to = whole, scroll = 0, selected = -1, drag = /** @type {{x: number, y: number, from: number, to: number, scroll: number, moved: boolean} | null} */ (null), query = "";
   let matches = /** @type {Uint8Array | null} */ (null);
-  const canvas = /** @type {HTMLCanvasElement} */ (h("canvas", { tabindex: "0", role: "application", "aria-label": `${title}: timeline of ${data.events ?? start.length} events. Arrow keys move and zoom, Enter reads the event in the middle.`, style: `height:${height}px` }));
+  const canvas = /** @type {HTMLCanvasElement} */ (h("canvas", { tabindex: "0", role: "application", "aria-label": `${title}: timeline of ${counted(data.events ?? start.length, "event")}. Arrow keys move and zoom, Enter reads the event in the middle.`, style: `height:${height}px` }));
   const pick = h("div", { class: "pick", "aria-live": "polite" }, "Wheel or w/s: zoom. Drag or a/d: move. Click: details.");
   /** The first position in `list` whose event ends after tick t. Ends rise within a row, for events of one depth do not overlap. */
   const seek = (/** @type {Uint32Array} */ list, /** @type {number} */ t, /** @type {number} */ low) => {
@@ -201,7 +201,7 @@ function timelineView(data, title, open) {
     redraw();
   } });
   const box = h("div", {}, h("div", { class: "tools" }, search, h("button", { onclick: () => ((from = 0), (to = whole), redraw()) }, "whole"), !data.remote && h("button", { onclick: () => openInPerfetto(data, { start, duration, name }, title) }, "open in Perfetto"),
-    h("span", {}, `${data.events ?? start.length} events`)), h("div", { class: "timeline" }, canvas), pick);
+    h("span", {}, counted(data.events ?? start.length, "event"))), h("div", { class: "timeline" }, canvas), pick);
   new ResizeObserver(redraw).observe(canvas);
   charts.push({ chart: null, option: redraw });
   // For the browser test, which measures a frame.
