@@ -78,6 +78,42 @@ legal("newer", "a later version", "table", "getters", "execute", "extension/layo
 legal("slow", "a slow plugin", "repeat/runs", "client/exit")
 legal("noisy", "a plugin that prints a page at each call", "buffer/facts", "events")
 legal("callbacks", "callbacks from another thread, later", "events")
+legal("late", "events that take a while", "events", "transfers")
+legal("bare", "no extension", "table", "buffer/facts")
+for minor in (54, 67, 90):
+    legal(f"older-{minor}", f"version 0.{minor}", "table", "execute", "agree")
+
+# What is wrong with a plugin as a whole: where it is looked for, and the checks that must name it.
+TOLD = [
+    ("donated-stays", "execute/donation", {"execute/donation"}, "still there"),
+    ("layout-reversed", "buffer/layout", {"buffer/layout"}, "at byte 8, where 3 lies and not 2"),
+    ("offset-lost", "transfers", set(), ""),
+    ("offset-lost", "buffer/transfer-manager", {"buffer/transfer-manager"}, "element 0 is 3"),
+    ("fingerprint-new", "executable/fingerprint", {"executable/fingerprint"}, "the same program"),
+    ("first-bytes", "executable/serialize", {"executable/serialize-two"}, "element 0 is 2, not 4"),
+    ("devices-swapped", "devices/each", {"devices/each"}, "on another device"),
+    ("leak", "repeat/runs", {"repeat/runs"}, "left"),
+    ("shared-extents", "getters", {"getter/lasts/PJRT_Buffer_Dimensions"}, "the same pointer"),
+    ("shared-text", "getters", {"getter/lasts/PJRT_Executable_Name"}, "the same pointer"),
+    ("early", "event/callback", {"event/callback-calls"}, "IsReady says no"),
+    ("extension-empty", "table", {"table/extensions"}, "struct_size of 0"),
+    ("extension-small", "table", {"table/extensions"}, "is of type 4"),
+    ("extension-loop", "table", {"table/extensions"}, "in a circle after extension 2"),
+    ("extension-loop", "profiler", set(), ""),
+    ("no-on-ready", "table", {"table/slot/PJRT_Event_OnReady"}, "NULL"),
+    ("no-execute", "table", {"table/slot/PJRT_LoadedExecutable_Execute"}, "NULL"),
+    ("locked", "event/callback-calls", {"event/callback-calls"}, "no answer of PJRT_Event_OnReady"),
+    ("last-lost", "buffer/transfer-manager", {"buffer/transfer-manager"}, "no answer of"),
+    ("done-never", "buffer/large", {"buffer/large"}, "for the event done_with_host_buffer"),
+]
+for mode, only, wanted, words in TOLD:
+    code, answer, _ = conform(mode, "--only", only, "--timeout", "2", HLOSCOPE_DEVICE_COUNT="2")
+    seen = wrong(answer) if isinstance(answer, dict) else {}
+    report(
+        f"{mode}: {', '.join(sorted(wanted)) or f'nothing of {only}'}",
+        set(seen) == wanted and code == bool(wanted) and all(words in t for t in seen.values()),
+        seen or answer,
+    )
 
 code, answer, _ = conform("wordy", "--only", "buffer/raw-range")
 report("an error whose message is no text is an error", code == 0, answer)

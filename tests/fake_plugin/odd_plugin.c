@@ -17,6 +17,13 @@
 //        lock         running crashes, and the plugin cannot be loaded again (HLOSCOPE_ODD_LOCK: a
 //                     file)
 //        major        version 1.0
+// odd_rules.c has more, by what it changes:
+// legal: late         events take a while to be ready         older-N   version 0.N
+//        bare         no extension
+// wrong: donated-stays, done-never, layout-reversed, copies-nowhere, one-kind, offset-lost,
+//        last-lost, fingerprint-new, first-bytes, devices-swapped, leak, shared-extents,
+//        shared-text, locked, twice, early, unimplemented, runs-nothing, short-table, no-on-ready,
+//        no-execute, extension-empty, extension-small, extension-loop
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -28,6 +35,8 @@
 
 #include "pjrt/abi.h"
 #include "pjrt/client.h"
+
+#include "odd_rules.h"
 
 enum { MORE_SLOTS = 40, LATER_MINOR = 300, MEGABYTE = 1 << 20, PAGE = 4096 };
 
@@ -135,7 +144,8 @@ static PJRT_Error *odd(hsc_pjrt_function function, void *args) {
   misbehave(function);
   if (is_mode("callbacks") && is_whole && function == HSC_FN_PJRT_Event_OnReady)
     return on_ready_later(args);
-  PJRT_Error *error = call_real(function, args);
+  PJRT_Error *error =
+      is_whole ? odd_rule_call(mode, function, args, call_real) : call_real(function, args);
   if (is_mode("wordy") && is_whole && function == HSC_FN_PJRT_Error_Message)
     be_wordy(args);
   if (is_mode("codes") && is_whole && function == HSC_FN_PJRT_Error_GetCode)
@@ -209,6 +219,8 @@ const PJRT_Api *GetPjrtApi(void) {
            sizeof wrappers[f]);
   if (is_mode("newer"))
     be_newer();
+  static PJRT_Extension_Base room[4];
+  odd_rule_table(mode, &table.api, room);
   if (is_mode("major"))
     table.api.pjrt_api_version.major_version = 1;
   return &table.api;

@@ -180,17 +180,21 @@ void hsc__conform_executable_fingerprint(hsc_conform *c, int number) {
   EXPECT(c, strcmp(first, other) != 0, "two programs have the fingerprint %.20s", first);
 }
 
-// The bytes of `hsc__conform_doubles`; they live until the process ends. Empty ends the check.
-static hsc_view serialized(hsc_conform *c) {
-  PJRT_Executable_Serialize_Args args = ARGS_OF(
-      PJRT_Executable_Serialize,
-      .executable = hsc__conform_executable(c, hsc__conform_compile(c, hsc__conform_doubles)));
+// The bytes of a program; they live until the process ends. Empty ends the check.
+static hsc_view serialized_of(hsc_conform *c, const char *mlir) {
+  PJRT_Executable_Serialize_Args args =
+      ARGS_OF(PJRT_Executable_Serialize,
+              .executable = hsc__conform_executable(c, hsc__conform_compile(c, mlir)));
   if (!args.executable || !OK(c, PJRT_Executable_Serialize, &args))
     return (hsc_view){0};
   if (!args.serialized_bytes || !args.serialized_bytes_size || !args.serialized_executable_deleter)
     hsc__conform_fail(c, "Serialize succeeded and gave %zu bytes%s", args.serialized_bytes_size,
                       args.serialized_executable_deleter ? "" : " without a deleter");
   return (hsc_view){args.serialized_bytes, args.serialized_bytes_size};
+}
+
+static hsc_view serialized(hsc_conform *c) {
+  return serialized_of(c, hsc__conform_doubles);
 }
 
 static PJRT_Executable_DeserializeAndLoad_Args load_of(hsc_conform *c, hsc_view bytes) {
@@ -206,6 +210,27 @@ void hsc__conform_executable_serialize(hsc_conform *c, int number) {
   PJRT_Executable_DeserializeAndLoad_Args args = load_of(c, bytes);
   if (OK(c, PJRT_Executable_DeserializeAndLoad, &args))
     expect_doubles(c, args.loaded_executable);
+}
+
+// Both are serialized before either is loaded.
+void hsc__conform_executable_serialize_two(hsc_conform *c, int number) {
+  static const char fourfold[] =
+      "module @n { func.func public @main(%a: tensor<4xf32>) -> tensor<4xf32> {\n"
+      "  %0 = stablehlo.add %a, %a : tensor<4xf32>\n"
+      "  %1 = stablehlo.add %0, %0 : tensor<4xf32>\n  return %1 : tensor<4xf32>\n} }\n";
+  hsc_view first = serialized(c);
+  hsc_view second = first.size ? serialized_of(c, fourfold) : (hsc_view){0};
+  if (c->outcome != HSC_CONFORM_PASS || !second.size)
+    return;
+  PJRT_Executable_DeserializeAndLoad_Args loaded = load_of(c, second);
+  PJRT_Executable_DeserializeAndLoad_Args earlier = load_of(c, first);
+  if (!OK(c, PJRT_Executable_DeserializeAndLoad, &loaded) ||
+      !OK(c, PJRT_Executable_DeserializeAndLoad, &earlier))
+    return;
+  PJRT_Buffer *floats = hsc__conform_some_floats(c);
+  hsc__conform_expect_times(c, hsc__conform_run_one(c, loaded.loaded_executable, floats), 4);
+  if (c->outcome == HSC_CONFORM_PASS)
+    hsc__conform_expect_times(c, hsc__conform_run_one(c, earlier.loaded_executable, floats), 2);
 }
 
 static const char *const damages[] = {"empty",      "garbage",     "cut-in-half", "cut-by-one",

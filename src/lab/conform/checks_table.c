@@ -59,14 +59,25 @@ void hsc__conform_table_version(hsc_conform *c, int number) {
          "the version's struct_size is %zu", version->struct_size);
 }
 
+// Types that the header names, all of which have a function or a pointer behind the common part.
+static bool is_known_extension(PJRT_Extension_Type type) {
+  return (unsigned)type <= PJRT_Extension_Type_XlaTransform &&
+         type != PJRT_Extension_Type_Example && type != PJRT_Extension_Type_Unknown;
+}
+
 void hsc__conform_table_extensions(hsc_conform *c, int number) {
-  enum { MOST = 100 };
+  enum { MOST = CONFORM_EXTENSIONS_MAX };
   bool seen[MOST] = {false};
   int count = 0;
   for (const PJRT_Extension_Base *at = c->api->extension_start; at; at = at->next) {
     EXPECT(c, ++count <= MOST, "the list does not end within %d extensions", MOST);
+    EXPECT(c, count == 1 || at != c->api->extension_start,
+           "the list goes in a circle after extension %d", count - 1);
     EXPECT(c, at->struct_size >= sizeof(size_t) + sizeof(int),
            "extension %d has a struct_size of %zu", count, at->struct_size);
+    EXPECT(c, at->struct_size > PJRT_Extension_Base_STRUCT_SIZE || !is_known_extension(at->type),
+           "extension %d is of type %d, and its struct_size of %zu ends before what that type has",
+           count, (int)at->type, at->struct_size);
     if ((unsigned)at->type >= MOST || at->type == PJRT_Extension_Type_Unknown)
       continue;
     EXPECT(c, !seen[at->type], "type %d is there twice", (int)at->type);

@@ -122,6 +122,14 @@ static const char *last_function(session *s) {
   return name ? hsc_arena_strndup(s->arena, name + 1, strcspn(name + 1, ",")) : "";
 }
 
+// What it waits for, where its last call is a wait; "" where that is not known.
+static const char *last_wait(session *s) {
+  const char *last = "";
+  for (const char *at = hsc_bytes_text(&s->steps); (at = strstr(at, HSC_CONFORM_AWAITS));)
+    last = at += strlen(HSC_CONFORM_AWAITS);
+  return hsc_arena_strndup(s->arena, last, strcspn(last, "\n"));
+}
+
 static bool has_hung(const session *s, const char *function) {
   for (size_t i = 0; i < s->hung_count; i++)
     if (!strcmp(s->hung[i], function))
@@ -200,10 +208,13 @@ static void conclude_death(session *s, hsc_child *child, bool timed_out) {
   hsc_conform_outcome outcome = timed_out ? HSC_CONFORM_HANG : HSC_CONFORM_CRASH;
   const char *function = last_function(s);
   const char *seen = death_of(s, child, timed_out);
-  if (timed_out && has_hung(s, function))
-    seen =
-        hsc_arena_printf(s->arena, "no answer of %s, which took the whole time before", function);
-  else if (timed_out && *function && s->hung_count < HUNG_MAX)
+  bool waits = !strcmp(function, hsc_pjrt_function_get(HSC_FN_PJRT_Event_Await)->name);
+  const char *event = waits ? last_wait(s) : "";
+  const char *of = *event ? hsc_arena_printf(s->arena, "%s, for %s", function, event) : function;
+  if (timed_out && *function)
+    seen = hsc_arena_printf(s->arena, "no answer of %s %s", of,
+                            has_hung(s, function) ? "either" : "within the time limit");
+  if (timed_out && *function && !has_hung(s, function) && s->hung_count < HUNG_MAX)
     s->hung[s->hung_count++] = function;
   conclude(s, s->next, outcome, seen, last_calls(s, outcome, seen));
 }

@@ -11,7 +11,7 @@
 #include "pjrt/abi.h"
 #include "pjrt/client.h"
 
-enum { CONFORM_KNOWN_MAX = 512, CONFORM_STEPS_BYTES = 1 << 14 };
+enum { CONFORM_EXTENSIONS_MAX = 100, CONFORM_KNOWN_MAX = 512, CONFORM_STEPS_BYTES = 1 << 14 };
 
 typedef struct conform_known {
   const void *pointer;
@@ -113,6 +113,8 @@ void hsc__conform_repro(const hsc_conform *c, const char *id, const char *rule, 
 bool hsc__conform_client(hsc_conform *c);
 PJRT_Device *hsc__conform_device(hsc_conform *c, size_t index);  // NULL ends the check
 size_t hsc__conform_device_count(hsc_conform *c);
+// Before a wait, in the steps: what a hang is told by.
+#define HSC_CONFORM_AWAITS "// awaits "
 // Waits for the event, destroys it, and tells whether it was fine. NULL is not.
 bool hsc__conform_await(hsc_conform *c, PJRT_Event *event, const char *what);
 // A dense array on device 0. NULL ends the check.

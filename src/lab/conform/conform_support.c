@@ -105,6 +105,7 @@ bool hsc__conform_await(hsc_conform *c, PJRT_Event *event, const char *what) {
   }
   PJRT_Event_Await_Args wait = ARGS_OF(PJRT_Event_Await, .event = event);
   bool called;
+  hsc__conform_step(c, HSC_CONFORM_AWAITS "%s", what);
   PJRT_Error *error = hsc__conform_call(c, HSC_FN_PJRT_Event_Await, &wait, &called);
   if (error) {
     hsc_bytes message = {0};
@@ -419,8 +420,9 @@ const void *hsc__conform_extension(hsc_conform *c,
                                    size_t least_bytes,
                                    const char *name) {
   const PJRT_Extension_Base *at = c->api->extension_start;
-  while (at && at->type != type)
-    at = at->next;
+  // a list that goes in a circle has a check of its own (table/extensions)
+  for (int i = 0; at && at->type != type; i++)
+    at = i < CONFORM_EXTENSIONS_MAX ? at->next : NULL;
   if (at && at->struct_size >= least_bytes)
     return at;
   hsc__conform_absent(c, at ? "the %s extension is an older one" : "there is no %s extension",
