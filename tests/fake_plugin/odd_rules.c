@@ -1,9 +1,9 @@
-// odd_rules.c - what a plugin gets wrong as a whole, and what it may do, one row a call that the mode
-// changes. odd_plugin.c lists the modes; tests/conform/test_odd_plugins.py says what `hloscope
+// odd_rules.c - what a plugin gets wrong as a whole, and what it may do, one row a call that the
+// mode changes. odd_plugin.c lists the modes; tests/conform/test_odd_plugins.py says what `hloscope
 // conform` must see in each.
 //
-// Read from the table `rules` on: a rule does the call, by the real plugin, and changes what goes in
-// or comes out.
+// Read from the table `rules` on: a rule does the call, by the real plugin, and changes what goes
+// in or comes out.
 #include "odd_rules.h"
 
 #include <pthread.h>
