@@ -6,7 +6,7 @@ tests/op_coverage.txt that says why not; no row is left over.
     tools/check_ops.py --list     what is missing where, as rows of that file
 
 Places: `evaluator` src/hlo/eval; `device` an emitter, a thunk or a pass of the built-in device;
-`stablehlo` the tables of src/formats/stablehlo; `cost` what XLA counts for it
+`stablehlo` stablehlo_ops.def and src/formats/stablehlo; `cost` what XLA counts for it
 (tests/conformance/hlo/costs.txt; elementwise ones have the default rule); `values` a case of
 tests/conformance/ops or a unit test.
 """
@@ -21,7 +21,7 @@ EXCEPTIONS = ROOT / "tests" / "op_coverage.txt"
 PLACES = {
     "evaluator": ("src/hlo/eval/*.c", "src/hlo/eval/*.inc"),
     "device": ("src/cpu/**/*.c", "src/cpu/**/*.def", "src/cpu/**/*.h", "src/passes/**/*.c"),
-    "stablehlo": ("src/formats/stablehlo/*",),
+    "stablehlo": ("src/formats/stablehlo/*", "src/formats/mlir/stablehlo_ops.def"),
     "cost": ("tests/conformance/hlo/costs.txt",),
     "values": (
         "tests/conformance/ops/*.gz",

@@ -7,7 +7,7 @@
 #include "plugin/plugin_internal.h"
 
 // StableHLO versions that the readers take; hosts send programs in a version between these two.
-// the newest that src/formats/mlir/vhlo_ops.def knows
+// the newest that src/formats/mlir/stablehlo_ops.def knows
 static const int64_t stablehlo_current[3] = {1, 20, 0};
 static const int64_t stablehlo_minimum[3] = {0, 9, 0};
 

@@ -5,6 +5,7 @@
 #include "unit.h"
 
 #include "formats/common/formats.h"
+#include "formats/mlir/mlir_op_rows.h"
 
 static char *source_dir;
 
@@ -383,6 +384,34 @@ static void groups_by_axes_are_listed(void **state) {
   }
 }
 
+// The lookup is a bisection, and bytecode has its properties in the order of their names.
+static void rows_and_their_properties_are_sorted(void **state) {
+  (void)state;
+  for (int i = 0; i < hsc__mlir_op_row_count; i++) {
+    const hsc__mlir_op_row *row = &hsc__mlir_op_rows[i];
+    assert_int_equal(hsc__mlir_op_row_number(row->name), i);
+    int newest = 0;
+    for (const hsc__mlir_properties *p = row->properties; p->attributes; p++) {
+      if (p->version && p->version <= newest)
+        fail_msg("%s: version %d comes after %d", row->name, p->version, newest);
+      newest = p->version;
+      char last[64] = "";
+      for (const char *at = p->attributes; *at; at += strspn(at, " ")) {
+        at += *at == '?';
+        size_t length = strcspn(at, " ");
+        char name[64];
+        assert_true(length && length < sizeof name);
+        snprintf(name, sizeof name, "%.*s", (int)length, at);
+        if (strcmp(name, last) <= 0)
+          fail_msg("%s: %s comes after %s", row->name, name, last);
+        memcpy(last, name, sizeof last);
+        at += length;
+      }
+    }
+  }
+  assert_int_equal(hsc__mlir_op_row_number("no_such_operation"), -1);
+}
+
 int main(int argc, char **argv) {
   source_dir = argv[1];
   const struct CMUnitTest tests[] = {
@@ -398,6 +427,7 @@ int main(int argc, char **argv) {
       cmocka_unit_test(mistakes_are_told_where_they_stand),
       cmocka_unit_test(no_mark_may_be_missing),
       cmocka_unit_test(nesting_is_bounded),
+      cmocka_unit_test(rows_and_their_properties_are_sorted),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -9,18 +9,9 @@
 // (numbers of attributes and types).
 #include "formats/mlir/mlir_ir.h"
 #include "formats/mlir/mlir_bytecode_internal.h"
+#include "formats/mlir/mlir_op_rows.h"
 
 #include <stdlib.h>
-
-static const struct {
-  const char *name;
-  int version;
-  const char *attrs;
-} vhlo_ops[] = {
-#define VHLO(name, version, major, minor, attrs) {name, version, attrs},
-#include "formats/mlir/vhlo_ops.def"
-#undef VHLO
-};
 
 // ---- primitives ---------------------------------------------------------------------------------
 
@@ -74,9 +65,10 @@ static void name_op(hsc__bc_reader *r, hsc__bc_op_name *name, hsc_view text) {
       suffix[2] <= '9') {
     name->version = atoi(suffix + 2);
     *suffix = 0;
-    for (size_t i = 0; i < HSC_COUNT_OF(vhlo_ops); i++)
-      if (vhlo_ops[i].version == name->version && !strcmp(vhlo_ops[i].name, name->base))
-        name->attrs = vhlo_ops[i].attrs;
+    const hsc__mlir_op_row *row = hsc__mlir_op_row_of(name->base);
+    for (const hsc__mlir_properties *p = row ? row->properties : NULL; p && p->attributes; p++)
+      if (p->version == name->version && p->version)
+        name->attrs = p->attributes;
   }
   const char *attrs = name->attrs;
   if (!attrs || !*attrs)

@@ -3,6 +3,7 @@
 // Source: mlir/docs/BytecodeFormat.md; VHLO's encodings: stablehlo/dialect/VhloBytecode.cpp
 // (numbers of attributes and types).
 #include "formats/mlir/mlir_bytecode_internal.h"
+#include "formats/mlir/mlir_op_rows.h"
 
 enum {
   OP_ATTRS = 1,
@@ -12,14 +13,6 @@ enum {
   OP_REGIONS = 16,
   OP_USE_LISTS = 32,
   OP_PROPERTIES = 64
-};
-
-static const struct {
-  const char *name, *attrs;
-} native_props[] = {
-#define NATIVE(name, attrs) {name, attrs},
-#include "formats/mlir/native_props.def"
-#undef NATIVE
 };
 
 typedef struct scope {  // values of one isolated region
@@ -126,20 +119,23 @@ static bool is_nested(hsc_view name) {
   return false;
 }
 
-// The row whose attributes are as many as the numbers in `data`, or fewer when those that are
+// The properties whose attributes are as many as the numbers in `data`, or fewer when those that are
 // missing at the end are optional.
-static const char *native_row(hsc__bc_reader *r, const hsc__bc_op_name *name, hsc__bc_cursor data) {
+static const char *native_attributes(hsc__bc_reader *r,
+                                     const hsc__bc_op_name *name,
+                                     hsc__bc_cursor data) {
   size_t numbers = 0;
   size_t best = SIZE_MAX;
   const char *found = NULL;
   for (; hsc__bc_left(&data) && !r->status; numbers++)
     hsc__bc_varint(r, &data);
-  for (size_t i = 0; i < HSC_COUNT_OF(native_props); i++) {
-    if (strcmp(native_props[i].name, name->name))
+  const hsc__mlir_op_row *row = hsc__mlir_op_row_of(name->name);
+  for (const hsc__mlir_properties *p = row ? row->properties : NULL; p && p->attributes; p++) {
+    if (p->version)
       continue;
     size_t words = 0;
     size_t needed = 0;
-    for (const char *at = native_props[i].attrs; *at; at += strcspn(at, " "), at += *at == ' ') {
+    for (const char *at = p->attributes; *at; at += strcspn(at, " "), at += *at == ' ') {
       words++;
       if (*at != '?')
         needed = words;
@@ -147,7 +143,7 @@ static const char *native_row(hsc__bc_reader *r, const hsc__bc_op_name *name, hs
     if (numbers > words || numbers < needed || words - numbers >= best)
       continue;
     best = words - numbers;
-    found = native_props[i].attrs;
+    found = p->attributes;
   }
   return found;
 }
@@ -161,7 +157,7 @@ static void read_native_properties(hsc__bc_reader *r,
     return;
   hsc__mlir_named list[32];
   int count = 0;
-  const char *at = native_row(r, name, data);
+  const char *at = native_attributes(r, name, data);
   if (!at && !r->status) {
     char what[256];
     snprintf(what, sizeof what, "%.40s.%.80s has properties, and this version does not know them",

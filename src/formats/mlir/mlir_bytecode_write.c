@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #include "formats/mlir/mlir_ir.h"
+#include "formats/mlir/mlir_op_rows.h"
 
 enum {
   SECTION_STRING = 0,
@@ -76,16 +77,6 @@ typedef struct writer {
   const hsc__mlir_op *op;  // being written, for messages
   hsc_status *status;      // sticky
 } writer;
-
-static const struct {
-  const char *name;
-  int version, major, minor;
-  const char *attrs;
-} vhlo_ops[] = {
-#define VHLO(name, version, major, minor, attrs) {name, version, major, minor, attrs},
-#include "formats/mlir/vhlo_ops.def"
-#undef VHLO
-};
 
 static const struct {
   int number;
@@ -643,21 +634,23 @@ static uint64_t default_attr(writer *w, hsc_view name) {
 
 // ---- operations ---------------------------------------------------------------------------------
 
-// The row of the newest version of an operation that the artifact's version has.
-static int find_row(writer *w, const hsc__mlir_op *op) {
-  int best = -1;
-  int first = -1;
-  for (size_t i = 0; i < HSC_COUNT_OF(vhlo_ops); i++) {
-    if (strcmp(vhlo_ops[i].name, op->name) != 0)
+// The newest version of an operation that the artifact's version has; NULL, and an error, when it
+// has none.
+static const hsc__mlir_properties *find_version(writer *w, const hsc__mlir_op *op) {
+  const hsc__mlir_op_row *row = hsc__mlir_op_row_of(op->name);
+  const hsc__mlir_properties *best = NULL;
+  const hsc__mlir_properties *first = NULL;
+  for (const hsc__mlir_properties *p = row ? row->properties : NULL; p && p->attributes; p++) {
+    if (!p->version)
       continue;
-    if (first < 0)
-      first = (int)i;
-    if (has(w, vhlo_ops[i].major, vhlo_ops[i].minor))
-      best = (int)i;
+    if (!first)
+      first = p;
+    if (has(w, p->major, p->minor))
+      best = p;
   }
-  if (best < 0 && first >= 0)
-    need(w, "it", vhlo_ops[first].major, vhlo_ops[first].minor);
-  else if (best < 0)
+  if (!best && first)
+    need(w, "it", first->major, first->minor);
+  else if (!best)
     keep(w, HSC_ERR(UNIMPLEMENTED, "%s has no form in a portable artifact", op->written_name));
   return best;
 }
@@ -734,20 +727,24 @@ static bool listed(const char *list, hsc_view name) {
 static void refuse_attr(writer *w, const hsc__mlir_op *op, hsc_view name) {
   char what[96];
   snprintf(what, sizeof what, "%.*s", (int)name.size, name.data);
-  for (size_t i = 0; i < HSC_COUNT_OF(vhlo_ops); i++)
-    if (!strcmp(vhlo_ops[i].name, op->name) && listed(vhlo_ops[i].attrs, name))
-      need(w, what, vhlo_ops[i].major, vhlo_ops[i].minor);
+  const hsc__mlir_op_row *row = hsc__mlir_op_row_of(op->name);
+  for (const hsc__mlir_properties *p = row ? row->properties : NULL; p && p->attributes; p++)
+    if (p->version && listed(p->attributes, name))
+      need(w, what, p->major, p->minor);
   keep(w, HSC_ERR(INTERNAL, "%s has no attribute %s", op->written_name, what));
 }
 
-// Writes the attributes; gives the bits of the mask, and the numbers to write after the location.
-static int put_attrs(
-    writer *w, const hsc__mlir_op *op, int row, uint64_t *out_dict, uint64_t *out_properties) {
+// Writes the attributes, of the module where `version` is NULL; gives the bits of the mask, and the numbers to write after the location.
+static int put_attrs(writer *w,
+                     const hsc__mlir_op *op,
+                     const hsc__mlir_properties *version,
+                     uint64_t *out_dict,
+                     uint64_t *out_properties) {
   hsc_bytes entries = {0};
   hsc_bytes properties = {0};
   uint64_t count = 0;
   int mask = 0;
-  bool module = row < 0;
+  bool module = !version;
   bool native = w->container >= 5;
   for (int i = 0; i < op->attr_count; i++) {
     hsc_view name = op->attrs[i].name;
@@ -762,7 +759,7 @@ static int put_attrs(
     if (!own || (module && !native))
       put_entry(w, &entries, &count, name,
                 module ? builtin_attr(w, op->attrs[i].value) : attr_number(w, op->attrs[i].value));
-    else if (!module && !listed(vhlo_ops[row].attrs, name))
+    else if (!module && !listed(version->attributes, name))
       refuse_attr(w, op, name);
   }
   if (module && native) {  // its name and visibility, both optional
@@ -770,7 +767,7 @@ static int put_attrs(
     varint(&properties, name ? builtin_text(w, name->text) << 1 | 1 : 0);
     varint(&properties, 0);
   }
-  for (const char *at = module ? "" : vhlo_ops[row].attrs; *at && !w->status;) {
+  for (const char *at = module ? "" : version->attributes; *at && !w->status;) {
     hsc_view name = {at, strcspn(at, " ")};
     const hsc__mlir_attr *value = NULL;
     for (int i = 0; i < op->attr_count && !value; i++)
@@ -832,15 +829,15 @@ static void put_op(writer *w, hsc_bytes *out, hsc__mlir_op *op, uint64_t end) {
   w->op = op;
   bool module = !strcmp(op->name, "module");
   bool isolated = module || !strcmp(op->name, "func");
-  int row = module ? -1 : find_row(w, op);
+  const hsc__mlir_properties *version = module ? NULL : find_version(w, op);
   if (w->status)
     return;
   if (module)
     snprintf(name, sizeof name, "module");
   else
-    snprintf(name, sizeof name, "%s_v%d", vhlo_ops[row].name, vhlo_ops[row].version);
+    snprintf(name, sizeof name, "%s_v%d", op->name, version->version);
   varint(out, op_name_number(w, module ? DIALECT_BUILTIN : DIALECT_VHLO, name));
-  int mask = put_attrs(w, op, row, &dict, &properties);
+  int mask = put_attrs(w, op, version, &dict, &properties);
   mask |= (op->result_count ? OP_RESULTS : 0) | (op->operand_count ? OP_OPERANDS : 0) |
           (op->region_count ? OP_REGIONS : 0);
   hsc_bytes_append_char(out, (char)mask);

@@ -1,5 +1,5 @@
 // mlir_print.c - the tree of an export as MLIR text: for people, as JAX prints it (the forms of
-// mlir_text_ops.def, read the other way), and in the generic form, which says everything.
+// stablehlo_ops.def, read the other way), and in the generic form, which says everything.
 //
 // How to read: put_op, at the end, chooses: an operation with a form is printed by run_form,
 // element by element (put_special, put_element); some have a function of their own (functions,
@@ -9,15 +9,8 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "formats/mlir/mlir_op_rows.h"
 #include "formats/mlir/mlir_print_internal.h"
-
-static const struct {
-  const char *name, *form;
-} forms[] = {
-#define ASM(name, form) {name, form},
-#include "formats/mlir/mlir_text_ops.def"
-#undef ASM
-};
 
 // ---- names of values ----------------------------------------------------------------------------
 
@@ -680,10 +673,8 @@ static void put_pretty(hsc__mlir_printer *p, hsc__mlir_op *op) {
     return;
   }
   bool chlo = !strncmp(op->written_name, "chlo.", 5);
-  const char *form = NULL;
-  for (size_t i = 0; i < HSC_COUNT_OF(forms) && !form; i++)
-    if (!strcmp(op->name, forms[i].name))
-      form = forms[i].form;
+  const hsc__mlir_op_row *row = hsc__mlir_op_row_of(op->name);
+  const char *form = row && *row->form ? row->form : NULL;
   if (!form && !is_bare(op)) {
     put_generic(p, op);
     return;

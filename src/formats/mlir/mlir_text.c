@@ -4,7 +4,7 @@
 //   %0:2 = "dialect.op"(%a, %b#1) <{properties}> ({ region }, { region }) {attributes} : (types) ->
 //   (types) loc(...)
 //   %1 = stablehlo.add %0#0, %a : tensor<4xf32>                                       forms of
-//   mlir_text_ops.def
+//   stablehlo_ops.def
 //   func.func public @main(%arg0: tensor<4xf32> {attributes}) -> (tensor<4xf32> {attributes})
 //   attributes {...} { ... }
 //

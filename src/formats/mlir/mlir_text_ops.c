@@ -1,19 +1,11 @@
-// mlir_text_ops.c - custom forms of operations: an interpreter for the forms of mlir_text_ops.def,
+// mlir_text_ops.c - custom forms of operations: an interpreter for the forms of stablehlo_ops.def,
 // and constant, reduce and while by hand.
 //
 // An operation without a row that has operands, like "stablehlo.add %0, %1 : tensor<4xf32>" or
 // "chlo.erf %0 : tensor<4xf32> -> tensor<4xf32>", is read as element-wise: operands, attributes,
 // one type for all or a function type.
+#include "formats/mlir/mlir_op_rows.h"
 #include "formats/mlir/mlir_text_internal.h"
-
-typedef struct form_row {
-  const char *name, *form;
-} form_row;
-static const form_row rows[] = {
-#define ASM(name, form) {name, form},
-#include "formats/mlir/mlir_text_ops.def"
-#undef ASM
-};
 
 typedef const hsc__mlir_type *type_pointer;
 
@@ -699,9 +691,9 @@ bool hsc__mlir_custom_op(hsc__mlir_parser *p, hsc__mlir_op *op, hsc_view written
     return false;
   if (known)
     return true;
-  for (size_t i = 0; i < HSC_COUNT_OF(rows); i++)
-    if (strcmp(op->name, rows[i].name) == 0)
-      return run_form(p, op, rows[i].form);
+  const hsc__mlir_op_row *row = hsc__mlir_op_row_of(op->name);
+  if (row && *row->form)
+    return run_form(p, op, row->form);
   if (!hsc__mlir_peek(p, '%'))
     return hsc__mlir_unsupported(
         p, written_name.data,

@@ -174,9 +174,10 @@ static hsc_instr *make_top_k(chlo *c) {
 static const struct {
   const char *name;
   hsc_op op;
-} direct[] = {{"acos", HSC_OP_ACOS},   {"acosh", HSC_OP_ACOSH}, {"asin", HSC_OP_ASIN},
-              {"asinh", HSC_OP_ASINH}, {"atanh", HSC_OP_ATANH}, {"cosh", HSC_OP_COSH},
-              {"erf", HSC_OP_ERF},     {"sinh", HSC_OP_SINH},   {"tan", HSC_OP_TAN}};
+} direct[] = {
+#define LACKED(name, hlo) {name, HSC_OP_##hlo},
+#include "formats/mlir/stablehlo_ops.def"
+};
 
 static const struct {
   const char *name;

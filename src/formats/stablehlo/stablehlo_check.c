@@ -586,60 +586,18 @@ static hsc_status *check_triangular_solve(const hsc__importer *im, const hsc__ml
   return NULL;
 }
 
-static const struct {
-  const char *name;
-  check_function *check;
-} checks[] = {
-    {"all_gather", check_all_gather},
-    {"all_reduce", check_all_reduce},
-    {"all_to_all", check_all_to_all},
-    {"broadcast", check_broadcast},
-    {"case", check_branches},
-    {"cbrt", check_accuracy},
-    {"collective_permute", check_permute},
-    {"composite", check_composite},
-    {"constant_like", check_constant_like},
-    {"convolution", check_convolution},
-    {"cosine", check_accuracy},
-    {"dynamic_conv", check_convolution},
-    {"custom_call", check_custom_call},
-    {"dot", check_precision},
-    {"dot_general", check_precision},
-    {"dynamic_broadcast_in_dim", check_shape_1},
-    {"dynamic_iota", check_shape_0},
-    {"dynamic_reshape", check_shape_1},
-    {"exponential", check_accuracy},
-    {"exponential_minus_one", check_accuracy},
-    {"if", check_branches},
-    {"infeed", check_infeed},
-    {"log", check_accuracy},
-    {"log_plus_one", check_accuracy},
-    {"logistic", check_accuracy},
-    {"ragged_dot", hsc__import_check_ragged_dot},
-    {"recv", check_recv},
-    {"reduce", check_reduce},
-    {"reduce_scatter", check_reduce_scatter},
-    {"reduce_window", check_reduce},
-    {"rng", check_shape_2},
-    {"rsqrt", check_accuracy},
-    {"scatter", check_scatter},
-    {"select_and_scatter", check_select_and_scatter},
-    {"send", check_send},
-    {"sine", check_accuracy},
-    {"sqrt", check_accuracy},
-    {"tan", check_accuracy},
-    {"tanh", check_accuracy},
-    {"triangular_solve", check_triangular_solve},
-    {"while", check_while},
+// By the number of the operation's row in stablehlo_ops.def.
+static check_function *const checks[] = {
+#define check_none NULL
+#define check_ragged_dot hsc__import_check_ragged_dot
+#define SHLO(name, hlo, import, export, check, form, properties) check_##check,
+#define OTHER(name, import, check, form, properties) check_##check,
+#include "formats/mlir/stablehlo_ops.def"
+#undef check_none
+#undef check_ragged_dot
 };
 
-int hsc__import_check_of(const char *name) {
-  for (size_t i = 0; i < HSC_COUNT_OF(checks); i++)
-    if (!strcmp(checks[i].name, name))
-      return (int)i;
-  return -1;
-}
-
-hsc_status *hsc__import_check(const hsc__importer *im, const hsc__mlir_op *op, int check) {
-  return check < 0 ? NULL : checks[check].check(im, op);
+hsc_status *hsc__import_check(const hsc__importer *im, const hsc__mlir_op *op, int row) {
+  check_function *check = row >= 0 ? checks[row] : NULL;
+  return check ? check(im, op) : NULL;
 }

@@ -603,11 +603,11 @@ static hsc_status *export_collective(frame *f) {
 static const struct {
   const char *name;
   hsc_op op;
-} mhlo_ops[] = {{"mhlo.acos", HSC_OP_ACOS},   {"mhlo.acosh", HSC_OP_ACOSH},
-                {"mhlo.asin", HSC_OP_ASIN},   {"mhlo.asinh", HSC_OP_ASINH},
-                {"mhlo.atanh", HSC_OP_ATANH}, {"mhlo.cosh", HSC_OP_COSH},
-                {"mhlo.erf", HSC_OP_ERF},     {"mhlo.sinh", HSC_OP_SINH},
-                {"mhlo.tan", HSC_OP_TAN},     {"mhlo.topk", HSC_OP_TOPK}};
+} mhlo_ops[] = {
+#define LACKED(name, hlo) {"mhlo." name, HSC_OP_##hlo},
+#include "formats/mlir/stablehlo_ops.def"
+    {"mhlo.topk", HSC_OP_TOPK},
+};
 
 hsc_op hsc__mhlo_op(hsc_view name) {
   for (size_t i = 0; i < HSC_COUNT_OF(mhlo_ops); i++)
@@ -851,9 +851,9 @@ static const struct {
   const char *name;
   hsc_status *(*export)(frame *f);
 } rows[] = {
-#define SHLO(name, hlo, import, export) {HSC_OP_##hlo, "stablehlo." name, export_##export},
-#include "formats/stablehlo/stablehlo_ops.def"
-#undef SHLO
+#define SHLO(name, hlo, import, export, check, form, properties) \
+  {HSC_OP_##hlo, "stablehlo." name, export_##export},
+#include "formats/mlir/stablehlo_ops.def"
     {HSC_OP_ALL_GATHER_START, "stablehlo.all_gather", export_collective},
     {HSC_OP_ALL_REDUCE_START, "stablehlo.all_reduce", export_collective},
     {HSC_OP_COLLECTIVE_PERMUTE_START, "stablehlo.collective_permute", export_collective},

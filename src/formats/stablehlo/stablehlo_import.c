@@ -11,6 +11,7 @@
 
 #include "formats/common/formats_internal.h"
 #include "formats/hlo_proto/hlo_proto_internal.h"
+#include "formats/mlir/mlir_op_rows.h"
 #include "formats/shardy/sdy_internal.h"
 
 enum { MAX_DEPTH = 200 };
@@ -286,24 +287,8 @@ static hsc_status *find_captures(hsc__importer *im,
 
 // ---- blocks -------------------------------------------------------------------------------------
 
-// What is neither an operation of stablehlo_ops.def nor of CHLO.
-enum {
-  KIND_OTHER = -1,
-  KIND_CALL = -2,
-  KIND_COMPOSITE = -3,
-  KIND_CONDITIONAL = -4,
-  KIND_WHILE = -5,
-  KIND_MANUAL = -6,
-  KIND_IDENTITY = -7,
-  KIND_RETURN = -8,
-  KIND_CONSTRAINT = -9,
-  KIND_GROUP = -10,
-  KIND_ASYNC_START = -11,
-  KIND_ASYNC_DONE = -12
-};
-
-static int place_of(hsc__importer *im, const hsc__mlir_op *op);
-static hsc_status *import_op(hsc__importer *im, hsc_builder *b, hsc__mlir_op *op, int place);
+static int row_of(hsc__importer *im, const hsc__mlir_op *op);
+static hsc_status *import_op(hsc__importer *im, hsc_builder *b, hsc__mlir_op *op, int row);
 
 // Attributes in their one form, as every reader leaves them; while the instructions are in the
 // cache.
@@ -320,14 +305,14 @@ hsc_status *hsc__import_block(hsc__importer *im,
   *out_terminator = NULL;
   for (int i = 0; i < block->op_count; i++) {
     hsc__mlir_op *op = block->ops[i];
-    int place = place_of(im, op);
-    if (im->known[place].kind == KIND_RETURN) {
+    int row = row_of(im, op);
+    if (row >= 0 && !strcmp(hsc__mlir_op_rows[row].name, "return")) {
       *out_terminator = op;
       break;
     }
     b->metadata = metadata_of(im, op->location);
     hsc_instr *last = b->computation->last;
-    HSC_TRY(import_op(im, b, op, place));
+    HSC_TRY(import_op(im, b, op, row));
     normalize_from(im, last ? last->next : b->computation->first);
   }
   b->metadata = NULL;
@@ -672,6 +657,9 @@ static hsc_status *import_async_start(hsc__importer *im, hsc_builder *b, hsc__ml
 }
 
 static hsc_status *import_async_done(hsc__importer *im, hsc_builder *b, hsc__mlir_op *op) {
+  if (op->operand_count != 1)
+    return HSC_OP_ERR(INVALID_ARGUMENT, im, op, "it has %d operands; 1 is expected",
+                      op->operand_count);
   hsc_shape results;
   HSC_TRY(hsc__import_result_shape(im, op, &results));
   if (!hsc_shape_equal(&results, &op->operands[0]->instr->shape))
@@ -680,100 +668,95 @@ static hsc_status *import_async_done(hsc__importer *im, hsc_builder *b, hsc__mli
   return NULL;
 }
 
-static int kind_of_name(const char *name) {
-  static const struct {
-    const char *name;
-    int kind;
-  } kinds[] = {
-      {"async_done", KIND_ASYNC_DONE},
-      {"async_start", KIND_ASYNC_START},
-      {"call", KIND_CALL},
-      {"case", KIND_CONDITIONAL},
-      {"composite", KIND_COMPOSITE},
-      {"if", KIND_CONDITIONAL},
-      {"manual_computation", KIND_MANUAL},
-      {"return", KIND_RETURN},
-      {"while", KIND_WHILE},
-      // Casts between spellings of one type.
-      {"propagation_barrier", KIND_IDENTITY},
-      {"reshard", KIND_CONSTRAINT},
-      {"sharding_constraint", KIND_CONSTRAINT},
-      {"sharding_group", KIND_GROUP},
-      {"unrealized_conversion_cast", KIND_IDENTITY},
-  };
-  for (size_t i = 0; i < HSC_COUNT_OF(kinds); i++)
-    if (!strcmp(name, kinds[i].name))
-      return kinds[i].kind;
-  return hsc__import_row(name);
+// ---- by rows ------------------------------------------------------------------------------------
+
+// How an operation is imported; `row` is its number in stablehlo_ops.def, -1 = none.
+typedef hsc_status *flow_function(hsc__importer *im, hsc_builder *b, hsc__mlir_op *op, int row);
+
+static hsc_status *flow_none(hsc__importer *im, hsc_builder *b, hsc__mlir_op *op, int row) {
+  return hsc__import_plain_op(im, b, op, row);
 }
 
-// The entry of im->known for operations of this name.
-static int place_of(hsc__importer *im, const hsc__mlir_op *op) {
-  int place = (int)(((uintptr_t)op->name >> 4) % HSC__KNOWN_NAMES);
-  if (im->known[place].name != op->name) {
-    im->known[place].name = op->name;
-    im->known[place].kind = kind_of_name(op->name);
-    im->known[place].check = hsc__import_check_of(op->name);
+static hsc_status *flow_call(hsc__importer *im, hsc_builder *b, hsc__mlir_op *op, int row) {
+  (void)row;
+  return import_call(im, b, op, "callee");
+}
+
+static hsc_status *flow_composite(hsc__importer *im, hsc_builder *b, hsc__mlir_op *op, int row) {
+  (void)row;
+  return hsc__import_chlo_composite(b, op) ? NULL : import_call(im, b, op, "decomposition");
+}
+
+static hsc_status *flow_conditional(hsc__importer *im, hsc_builder *b, hsc__mlir_op *op, int row) {
+  (void)row;
+  return import_conditional(im, b, op);
+}
+
+static hsc_status *flow_while(hsc__importer *im, hsc_builder *b, hsc__mlir_op *op, int row) {
+  (void)row;
+  return import_while(im, b, op);
+}
+
+static hsc_status *flow_manual(hsc__importer *im, hsc_builder *b, hsc__mlir_op *op, int row) {
+  (void)row;
+  return hsc__sdy_manual_computation(im, b, op);
+}
+
+static hsc_status *flow_constraint(hsc__importer *im, hsc_builder *b, hsc__mlir_op *op, int row) {
+  if (op->operand_count != 1 || op->result_count != 1)
+    return hsc__import_plain_op(im, b, op, row);
+  return hsc__sdy_constraint(im, b, op);
+}
+
+static hsc_status *flow_group(hsc__importer *im, hsc_builder *b, hsc__mlir_op *op, int row) {
+  (void)row;
+  return hsc__sdy_group(im, b, op);
+}
+
+static hsc_status *flow_async_start(hsc__importer *im, hsc_builder *b, hsc__mlir_op *op, int row) {
+  (void)row;
+  return import_async_start(im, b, op);
+}
+
+static hsc_status *flow_async_done(hsc__importer *im, hsc_builder *b, hsc__mlir_op *op, int row) {
+  (void)row;
+  return import_async_done(im, b, op);
+}
+
+// A cast between spellings of one type.
+static hsc_status *flow_identity(hsc__importer *im, hsc_builder *b, hsc__mlir_op *op, int row) {
+  if (op->operand_count != op->result_count)
+    return hsc__import_plain_op(im, b, op, row);
+  for (int i = 0; i < op->result_count; i++)
+    op->results[i].instr = op->operands[i]->instr;
+  return NULL;
+}
+
+static flow_function *const flows[] = {
+#define SHLO(name, hlo, import, export, check, form, properties) hsc__import_plain_op,
+#define OTHER(name, import, check, form, properties) flow_##import,
+#include "formats/mlir/stablehlo_ops.def"
+};
+
+// The number of the operation's row, looked up once for each copy of its name.
+static int row_of(hsc__importer *im, const hsc__mlir_op *op) {
+  int slot = (int)(((uintptr_t)op->name >> 4) % HSC__KNOWN_NAMES);
+  if (im->known[slot].name != op->name) {
+    im->known[slot].name = op->name;
+    im->known[slot].row = hsc__mlir_op_row_number(op->name);
   }
-  return place;
+  return im->known[slot].row;
 }
 
-static hsc_status *import_op(hsc__importer *im, hsc_builder *b, hsc__mlir_op *op, int place) {
-  int kind = im->known[place].kind;
-  int check = im->known[place].check;
+static hsc_status *import_op(hsc__importer *im, hsc_builder *b, hsc__mlir_op *op, int row) {
   for (int i = 0; i < op->operand_count; i++)
     if (!op->operands[i]->instr)
       return HSC_OP_ERR(INVALID_ARGUMENT, im, op, "operand %d is not visible here", i);
   if (++im->depth > MAX_DEPTH)
     return HSC_OP_ERR(INVALID_ARGUMENT, im, op, "operations are nested too deeply");
-  hsc_status *status = NULL;
-  if (check >= 0)
-    HSC_TRY(hsc__import_check(im, op, check));
-  switch (kind) {
-    case KIND_CALL:
-      status = import_call(im, b, op, "callee");
-      break;
-    case KIND_COMPOSITE:
-      status = hsc__import_chlo_composite(b, op) ? NULL : import_call(im, b, op, "decomposition");
-      break;
-    case KIND_CONDITIONAL:
-      status = import_conditional(im, b, op);
-      break;
-    case KIND_WHILE:
-      status = import_while(im, b, op);
-      break;
-    case KIND_MANUAL:
-      status = hsc__sdy_manual_computation(im, b, op);
-      break;
-    case KIND_CONSTRAINT:
-      if (op->operand_count != 1 || op->result_count != 1)
-        status = hsc__import_plain_op(im, b, op, KIND_OTHER);
-      else
-        status = hsc__sdy_constraint(im, b, op);
-      break;
-    case KIND_GROUP:
-      status = hsc__sdy_group(im, b, op);
-      break;
-    case KIND_ASYNC_START:
-      status = import_async_start(im, b, op);
-      break;
-    case KIND_ASYNC_DONE:
-      if (op->operand_count != 1)
-        status = HSC_OP_ERR(INVALID_ARGUMENT, im, op, "it has %d operands; 1 is expected",
-                            op->operand_count);
-      else
-        status = import_async_done(im, b, op);
-      break;
-    case KIND_IDENTITY:
-      if (op->operand_count != op->result_count)
-        status = hsc__import_plain_op(im, b, op, KIND_OTHER);
-      else
-        for (int i = 0; i < op->result_count; i++)
-          op->results[i].instr = op->operands[i]->instr;
-      break;
-    default:
-      status = hsc__import_plain_op(im, b, op, kind);
-  }
+  HSC_TRY(hsc__import_check(im, op, row));
+  flow_function *import = row >= 0 ? flows[row] : hsc__import_plain_op;
+  hsc_status *status = import(im, b, op, row);
   im->depth--;
   if (status || !b->status)
     return status;

@@ -13,8 +13,8 @@ typedef struct hsc__importer {
   hsc_map *functions;  // name -> function record
   struct {
     const char *name;  // by its address: readers keep one copy of each name, as a rule
-    int kind, check;
-  } known[HSC__KNOWN_NAMES];  // what operation names were found to be (stablehlo_import.c)
+    int row;
+  } known[HSC__KNOWN_NAMES];  // rows that were looked up (stablehlo_import.c)
   int depth;
   int partition_count;  // mhlo.num_partitions
   int64_t inlined;      // operations of calls that are in line
@@ -67,18 +67,17 @@ hsc_op hsc__mhlo_op(hsc_view name);
 // The results of `op` are the elements of `value`, or `value` itself when there is one.
 void hsc__import_set_results(hsc_builder *b, hsc__mlir_op *op, hsc_instr *value);
 
-// What StableHLO asks of operations and HLO does not (stablehlo_check.c): the number of the check
-// for operations of a name (-1 = none), and the check, whose operands have their instructions.
-int hsc__import_check_of(const char *name);
+// What StableHLO asks of operations and HLO does not (stablehlo_check.c); `row` as below. The
+// operands have their instructions.
 HSC_MUST_USE hsc_status *hsc__import_check(const hsc__importer *im,
                                            const hsc__mlir_op *op,
-                                           int check);
+                                           int row);
 // stablehlo_check_ragged.c
 HSC_MUST_USE hsc_status *hsc__import_check_ragged_dot(const hsc__importer *im,
                                                       const hsc__mlir_op *op);
 
-// The row of an operation in stablehlo_ops.def; -1 when it is not there.
-int hsc__import_row(const char *name);
+// An operation of StableHLO that is one of HLO, by the number of its row in stablehlo_ops.def; those
+// of other rows, and of none (-1), are CHLO's or refused by name.
 HSC_MUST_USE hsc_status *hsc__import_plain_op(hsc__importer *im,
                                               hsc_builder *b,
                                               hsc__mlir_op *op,

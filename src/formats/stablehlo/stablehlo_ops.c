@@ -1309,26 +1309,16 @@ hsc_status *hsc__import_attributes(hsc__importer *im, const hsc__mlir_op *op, hs
 }
 
 static const struct {
-  const char *name;
   hsc_op hlo;
-  hsc_status *(*import)(frame *f);
+  hsc_status *(*import)(frame *f);  // NULL = not one operation of HLO
 } rows[] = {
-#define SHLO(name, hlo, import, export) {name, HSC_OP_##hlo, import_##import},
-#include "formats/stablehlo/stablehlo_ops.def"
-#undef SHLO
+#define SHLO(name, hlo, import, export, check, form, properties) {HSC_OP_##hlo, import_##import},
+#define OTHER(name, import, check, form, properties) {HSC_OP_COUNT, NULL},
+#include "formats/mlir/stablehlo_ops.def"
 };
 
-static int compare_names(const void *key, const void *row) {
-  return strcmp(key, *(const char *const *)row);
-}
-
-int hsc__import_row(const char *name) {
-  const void *found = bsearch(name, rows, HSC_COUNT_OF(rows), sizeof rows[0], compare_names);
-  return found ? (int)((size_t)((const char *)found - (const char *)rows) / sizeof rows[0]) : -1;
-}
-
 hsc_status *hsc__import_plain_op(hsc__importer *im, hsc_builder *b, hsc__mlir_op *op, int row) {
-  if (row < 0) {
+  if (row < 0 || !rows[row].import) {
     bool done;
     HSC_TRY(hsc__import_chlo_op(im, b, op, &done));
     return done ? NULL
