@@ -119,8 +119,8 @@ static bool is_nested(hsc_view name) {
   return false;
 }
 
-// The properties whose attributes are as many as the numbers in `data`, or fewer when those that are
-// missing at the end are optional.
+// The properties whose attributes are as many as the numbers in `data`, or fewer when those that
+// are missing at the end are optional.
 static const char *native_attributes(hsc__bc_reader *r,
                                      const hsc__bc_op_name *name,
                                      hsc__bc_cursor data) {

@@ -734,7 +734,8 @@ static void refuse_attr(writer *w, const hsc__mlir_op *op, hsc_view name) {
   keep(w, HSC_ERR(INTERNAL, "%s has no attribute %s", op->written_name, what));
 }
 
-// Writes the attributes, of the module where `version` is NULL; gives the bits of the mask, and the numbers to write after the location.
+// Writes the attributes, of the module where `version` is NULL; gives the bits of the mask, and the
+// numbers to write after the location.
 static int put_attrs(writer *w,
                      const hsc__mlir_op *op,
                      const hsc__mlir_properties *version,

@@ -76,8 +76,8 @@ HSC_MUST_USE hsc_status *hsc__import_check(const hsc__importer *im,
 HSC_MUST_USE hsc_status *hsc__import_check_ragged_dot(const hsc__importer *im,
                                                       const hsc__mlir_op *op);
 
-// An operation of StableHLO that is one of HLO, by the number of its row in stablehlo_ops.def; those
-// of other rows, and of none (-1), are CHLO's or refused by name.
+// An operation of StableHLO that is one of HLO, by the number of its row in stablehlo_ops.def;
+// those of other rows, and of none (-1), are CHLO's or refused by name.
 HSC_MUST_USE hsc_status *hsc__import_plain_op(hsc__importer *im,
                                               hsc_builder *b,
                                               hsc__mlir_op *op,
