@@ -121,6 +121,22 @@ TABLES = {
         ["variable", "value", "does"],
         [0, 1, 2],
     ),
+    "answers.md": (
+        "src/worker/answers.def",
+        "MEMBER",
+        "Answers of workers",
+        (
+            "The records in what a [worker](../formats/worker.md) answers, member by member."
+            " `record` is an element of `records` of `run`, `output` one of its `outputs`"
+            " (`assembly`: what it has besides on several devices), `bounded` one of `bounds`;"
+            " `origin` is `nan`, `infinity` and `lost_digits` of `bounds`; `code` is among what"
+            " `describe` and `compile` answer, `memory` their member; `reading` is `program` of the"
+            " first answer about one; `work` is what `work` answers. COUNT, a whole number, and"
+            " REAL are null where they are not known; IF_TEXT is missing where there is none."
+        ),
+        ["record", "kind", "member", "is"],
+        [0, 1, 2, 3],
+    ),
     "codes.md": (
         "src/base/core/codes.def",
         "CODE",
@@ -131,6 +147,7 @@ TABLES = {
     ),
 }
 CODE_COLUMNS = {
+    "member",
     "function",
     "operation",
     "type",

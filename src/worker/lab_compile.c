@@ -95,11 +95,6 @@ static int64_t count_of(const json_t *body, const char *key) {
   return json_is_number(value) ? (int64_t)json_number_value(value) : -1;
 }
 
-static double number_of(const json_t *body, const char *key) {
-  const json_t *value = json_object_get(body, key);
-  return json_is_number(value) ? json_number_value(value) : NAN;
-}
-
 static hsc_status *take_file(const json_t *body, const char *key, hsc_bytes *out) {
   const char *path = json_string_value(json_object_get(body, key));
   if (!path)
@@ -110,7 +105,8 @@ static hsc_status *take_file(const json_t *body, const char *key, hsc_bytes *out
 }
 
 static hsc_status *read_answer(hsc_answer *answer, hsc_compiled *c) {
-  const char *from = json_string_value(json_object_get(answer->body, "cost_from"));
+  hsc_answer_code code;
+  hsc_answer_read(&hsc_answer_code_layout, answer->body, &code);
   const char *fingerprint =
       json_string_value(json_object_get(answer->body, "executable_fingerprint"));
   c->outcome = answer->outcome;
@@ -121,14 +117,14 @@ static hsc_status *read_answer(hsc_answer *answer, hsc_compiled *c) {
   c->started = answer->started;
   c->body = json_incref(answer->body);
   c->compile_ns = count_of(c->body, "compile_ns");
-  c->instructions = count_of(c->body, "instructions");
-  c->fusions = count_of(c->body, "fusions");
-  c->flops = number_of(c->body, "flops");
-  c->bytes = number_of(c->body, "bytes");
-  c->cost_from_device = from && !strcmp(from, "device");
-  c->code_bytes = count_of(c->body, "code_bytes");
-  c->temp_bytes = count_of(c->body, "temp_bytes");
-  c->peak_bytes = count_of(c->body, "peak_bytes");
+  c->instructions = code.instructions;
+  c->fusions = code.fusions;
+  c->flops = code.flops;
+  c->bytes = code.bytes;
+  c->cost_from_device = code.cost_from && !strcmp(code.cost_from, "device");
+  c->code_bytes = code.code_bytes;
+  c->temp_bytes = code.temp_bytes;
+  c->peak_bytes = code.peak_bytes;
   if (fingerprint && !(c->fingerprint = hsc_strdup(fingerprint)))
     return hsc_status_out_of_memory();
   HSC_TRY(take_file(c->body, "optimized", &c->optimized));

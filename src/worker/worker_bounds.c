@@ -140,14 +140,13 @@ static void write_origin(hsc_json *answer, const char *key, const origin *o) {
     start++;
   if (m && m->source_file)
     hsc_bytes_printf(&source, "%s:%d", m->source_file, (int)m->source_line);
-  hsc_json_begin_object(answer);
-  hsc_json_kv_string(answer, "name", o->instr->name);
-  hsc_json_kv_string(answer, "text", start);
-  hsc_json_kv_string(answer, "operands", hsc_bytes_text(&operands));
-  hsc_json_kv_int(answer, "element", o->element);
-  hsc_json_kv_string(answer, "op_name", m ? m->op_name : NULL);
-  hsc_json_kv_string(answer, "source", source.size ? hsc_bytes_text(&source) : NULL);
-  hsc_json_end_object(answer);
+  const hsc_answer_origin answered = {.name = o->instr->name,
+                                    .text = start,
+                                    .operands = hsc_bytes_text(&operands),
+                                    .element = o->element,
+                                    .op_name = m ? m->op_name : NULL,
+                                    .source = source.size ? hsc_bytes_text(&source) : NULL};
+  hsc_answer_write(answer, &hsc_answer_origin_layout, &answered);
   hsc_bytes_deinit(&text);
   hsc_bytes_deinit(&source);
 }
@@ -176,11 +175,9 @@ static hsc_status *write_output(
   HSC_GOTO(hsc_file_write_atomic(bound, error, (size_t)count * sizeof *error));
   HSC_GOTO(hsc__save_output(save_to, index, b->value->data,
                             (size_t)hsc_shape_bytes(&b->value->shape), &path));
-  hsc_json_begin_object(answer);
-  hsc_json_kv_string(answer, "shape", hsc_bytes_text(&shape));
-  hsc_json_kv_string(answer, "file", hsc_bytes_text(&path));
-  hsc_json_kv_string(answer, "bound", bound);
-  hsc_json_end_object(answer);
+  const hsc_answer_bounded output = {
+      .shape = hsc_bytes_text(&shape), .file = hsc_bytes_text(&path), .bound = bound};
+  hsc_answer_write(answer, &hsc_answer_bounded_layout, &output);
 done:
   hsc_bytes_deinit(&shape);
   hsc_bytes_deinit(&path);

@@ -16,6 +16,7 @@
 
 #include "base/core/status.h"
 #include "base/process/child.h"
+#include "worker/answers.h"
 #include "worker/device_spec.h"
 
 #define HSC_SECOND_NS INT64_C(1000000000)

@@ -33,22 +33,17 @@ static void write_parameters(worker_program *program, hsc_json *answer) {
   hsc_json_end_array(answer);
 }
 
-static void write_count_or_null(hsc_json *answer, const char *key, int64_t value) {
-  hsc_json_key(answer, key);
-  if (value < 0)
-    hsc_json_null(answer);
-  else
-    hsc_json_int(answer, value);
-}
-
 // Instructions and fusions after the compiler's passes; null when the plugin does not give its
 // program in a form that we read. With `to`, the program goes there as the plugin gave it.
-static hsc_status *write_optimized(hsc_executable *executable, const char *to, hsc_json *answer) {
+static hsc_status *count_optimized(hsc_executable *executable,
+                                   const char *to,
+                                   hsc_json *answer,
+                                   hsc_answer_code *out_code) {
   hsc_bytes code = {0};
   const char *format = NULL;
   hsc_module *module = NULL;
-  int64_t instructions = -1;
-  int64_t fusions = -1;
+  out_code->instructions = -1;
+  out_code->fusions = -1;
   hsc_status *status = hsc_executable_optimized_program(executable, &code, &format);
   hsc_status *kept = NULL;
   if (!status && to) {
@@ -65,25 +60,26 @@ static hsc_status *write_optimized(hsc_executable *executable, const char *to, h
     status = hsc_hlo_proto_read(hsc_bytes_view(&code), NULL, &module);
   }
   if (!status) {
-    instructions = hsc_module_instr_count(module);
-    fusions = 0;
+    out_code->instructions = hsc_module_instr_count(module);
+    out_code->fusions = 0;
     HSC_FOR_EACH_COMPUTATION (module, computation)
       HSC_FOR_EACH_INSTR_IN (computation, instr)
-        fusions += instr->op == HSC_OP_FUSION;
+        out_code->fusions += instr->op == HSC_OP_FUSION;
     if (!kept)
       kept = hsc_write_module_count(answer, "compiled", module, true);
     hsc_module_destroy(module);
   }
   hsc_status_free(status);
   hsc_bytes_deinit(&code);
-  write_count_or_null(answer, "instructions", instructions);
-  write_count_or_null(answer, "fusions", fusions);
   return kept;
 }
 
 // What the device says; where it says nothing (many plugins leave cost analysis out), what our cost
 // model counts before optimisation.
-static void write_cost(worker_program *program, hsc_executable *executable, hsc_json *answer) {
+static void count_cost(worker_program *program,
+                       hsc_executable *executable,
+                       hsc_json *answer,
+                       hsc_answer_code *out_code) {
   const hsc_named_value *values = NULL;
   size_t count = 0;
   hsc_status *status = hsc_executable_cost_analysis(executable, &values, &count);
@@ -95,11 +91,9 @@ static void write_cost(worker_program *program, hsc_executable *executable, hsc_
   hsc_cost cost = {0};
   if (!from_device)
     hsc_module_cost(program->module, &cost);
-  hsc_json_kv_double(answer, "flops", from_device ? flops->real : cost.flops);
-  hsc_json_kv_double(answer, "bytes",
-                     from_device ? bytes->real : cost.bytes_read + cost.bytes_written);
-  hsc_json_kv_string(answer, "cost_from",
-                     from_device ? "device" : "cost model, before optimisation");
+  out_code->flops = from_device ? flops->real : cost.flops;
+  out_code->bytes = from_device ? bytes->real : cost.bytes_read + cost.bytes_written;
+  out_code->cost_from = from_device ? "device" : "cost model, before optimisation";
   const hsc_named_value *functions =
       status ? NULL : hsc_named_value_find(values, count, "transcendentals");
   if (from_device) {
@@ -126,39 +120,44 @@ static int64_t counted_code(hsc_executable *executable) {
   return code_bytes;
 }
 
-static void write_memory(hsc_executable *executable, hsc_json *answer) {
-  hsc_compiled_memory memory = {.code = -1, .temporaries = -1, .peak = -1};
-  hsc_status *status = hsc_executable_memory(executable, &memory);
-  hsc_status_free(status);
-  int64_t code_bytes = -1;
-  status = hsc_executable_code_bytes(executable, &code_bytes);
-  if (status)
-    code_bytes = memory.code;
-  hsc_status_free(status);
-  // no program has none: the plugin does not count it
-  if (code_bytes == 0)
-    code_bytes = counted_code(executable);
-  write_count_or_null(answer, "code_bytes", code_bytes);
-  write_count_or_null(answer, "temp_bytes", memory.temporaries);
-  write_count_or_null(answer, "peak_bytes", memory.peak);
-}
-
-static void write_all_memory(hsc_executable *executable, hsc_json *answer) {
+// The code's size, temporaries and peak into `code`; all that the plugin says as "memory".
+static void write_memory(hsc_executable *executable, hsc_json *answer, hsc_answer_code *code) {
   hsc_compiled_memory m = {-1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1};
   hsc_status *status = hsc_executable_memory(executable, &m);
-  const struct {
-    const char *key;
-    int64_t bytes;
-  } members[] = {{"code_bytes", m.code},        {"argument_bytes", m.arguments},
-                 {"output_bytes", m.outputs},   {"alias_bytes", m.aliases},
-                 {"temp_bytes", m.temporaries}, {"peak_bytes", m.peak},
-                 {"total_bytes", m.total}};
-  hsc_json_key(answer, "memory");
-  hsc_json_begin_object(answer);
-  for (size_t i = 0; i < HSC_COUNT_OF(members); i++)
-    write_count_or_null(answer, members[i].key, members[i].bytes);
-  hsc_json_end_object(answer);
   hsc_status_free(status);
+  const hsc_answer_memory memory = {.code_bytes = m.code,
+                                    .argument_bytes = m.arguments,
+                                    .output_bytes = m.outputs,
+                                    .alias_bytes = m.aliases,
+                                    .temp_bytes = m.temporaries,
+                                    .peak_bytes = m.peak,
+                                    .total_bytes = m.total};
+  hsc_json_key(answer, "memory");
+  hsc_answer_write(answer, &hsc_answer_memory_layout, &memory);
+  code->temp_bytes = m.temporaries;
+  code->peak_bytes = m.peak;
+  code->code_bytes = -1;
+  status = hsc_executable_code_bytes(executable, &code->code_bytes);
+  if (status)
+    code->code_bytes = m.code;
+  hsc_status_free(status);
+  // no program has none: the plugin does not count it
+  if (code->code_bytes == 0)
+    code->code_bytes = counted_code(executable);
+}
+
+// Size and cost of what was compiled. With `optimized_to`, the program goes there as the plugin
+// gave it.
+static hsc_status *write_code(worker_program *program,
+                              hsc_executable *executable,
+                              const char *optimized_to,
+                              hsc_json *answer) {
+  hsc_answer_code code = {0};
+  HSC_TRY(count_optimized(executable, optimized_to, answer, &code));
+  count_cost(program, executable, answer, &code);
+  write_memory(executable, answer, &code);
+  hsc_answer_write_members(answer, &hsc_answer_code_layout, &code);
+  return NULL;
 }
 
 hsc_status *hsc__job_describe(hsc_worker *worker, json_t *request, hsc_json *answer) {
@@ -180,11 +179,8 @@ hsc_status *hsc__job_describe(hsc_worker *worker, json_t *request, hsc_json *ans
   // the program of several partitions is looked into; others are only counted
   if (program->spread.partition_count * program->spread.replica_count < 2)
     optimized_to = NULL;
-  HSC_TRY(write_optimized(executable->executable, optimized_to, answer));
-  write_cost(program, executable->executable, answer);
+  HSC_TRY(write_code(program, executable->executable, optimized_to, answer));
   HSC_TRY(hsc_write_module_count(answer, "text", program->module, false));
-  write_memory(executable->executable, answer);
-  write_all_memory(executable->executable, answer);
   hsc_json_kv_string(answer, "compile", hsc__outcome_text(how.outcome));
   hsc_json_kv_int(answer, "lookup_ns", how.lookup_ns);
   hsc_json_kv_int(answer, "compile_ns", how.compile_ns);
@@ -279,11 +275,8 @@ hsc_status *hsc__job_compile(hsc_worker *worker, json_t *request, hsc_json *answ
   hsc_json_kv_int(answer, "compile_processor_ns", used.user_ns + used.system_ns);
   hsc__write_program_times(program, answer);
   write_fingerprint(executable->executable, answer);
-  HSC_GOTO(write_optimized(executable->executable, optimized_to, answer));
-  write_cost(program, executable->executable, answer);
+  HSC_GOTO(write_code(program, executable->executable, optimized_to, answer));
   write_cost_properties(executable->executable, answer);
-  write_memory(executable->executable, answer);
-  write_all_memory(executable->executable, answer);
   if (serialized_to) {
     hsc_bytes bytes = {0};
     status = hsc_executable_serialize(executable->executable, &bytes);
@@ -331,10 +324,11 @@ hsc_status *hsc__job_write(hsc_worker *worker, json_t *request, hsc_json *answer
   hsc_bytes_deinit(&text);
   HSC_TRY(status);
   hsc__worker_at(worker, NULL);
-  hsc_json_kv_int(answer, "read_ns", program->read_ns);
-  hsc_json_kv_int(answer, "parse_ns", program->parse_ns);
-  hsc_json_kv_int(answer, "transform_ns", program->transform_ns);
-  hsc_json_kv_int(answer, "write_ns", hsc_now_ns() - start);
+  const hsc_answer_reading times = {.read_ns = program->read_ns,
+                                    .parse_ns = program->parse_ns,
+                                    .transform_ns = program->transform_ns,
+                                    .write_ns = hsc_now_ns() - start};
+  hsc_answer_write_members(answer, &hsc_answer_reading_layout, &times);
   hsc_json_kv_string(answer, "name", program->module->name);
   hsc_json_kv_string(answer, "fingerprint", program->fingerprint);
   hsc_json_kv_int(answer, "program_instructions", hsc_module_instr_count(program->module));

@@ -9,6 +9,7 @@
 #include "hlo/ir/hlo.h"
 #include "worker/worker.h"
 #include "pjrt/client.h"
+#include "worker/answers.h"
 
 enum { HSC_WORKER_MOST_FEEDS = 2048 };
 

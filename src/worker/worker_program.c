@@ -225,10 +225,9 @@ void hsc__write_program_times(worker_program *program, hsc_json *answer) {
     return;
   program->reported = true;
   hsc_json_key(answer, "program");
-  hsc_json_begin_object(answer);
-  hsc_json_kv_int(answer, "read_ns", program->read_ns);
-  hsc_json_kv_int(answer, "parse_ns", program->parse_ns);
-  hsc_json_kv_int(answer, "transform_ns", program->transform_ns);
-  hsc_json_kv_int(answer, "write_ns", program->write_ns);
-  hsc_json_end_object(answer);
+  const hsc_answer_reading times = {.read_ns = program->read_ns,
+                                    .parse_ns = program->parse_ns,
+                                    .transform_ns = program->transform_ns,
+                                    .write_ns = program->write_ns};
+  hsc_answer_write(answer, &hsc_answer_reading_layout, &times);
 }

@@ -131,18 +131,6 @@ static hsc_status *read_run_request(const hsc_worker *worker, json_t *request, r
   return NULL;
 }
 
-static void write_usage(hsc_json *answer, const char *prefix, const hsc_usage *usage) {
-  char key[64];
-  snprintf(key, sizeof key, "%spage_faults", prefix);
-  hsc_json_kv_int(answer, key, usage->minor_faults + usage->major_faults);
-  snprintf(key, sizeof key, "%smajor_faults", prefix);
-  hsc_json_kv_int(answer, key, usage->major_faults);
-  snprintf(key, sizeof key, "%svoluntary_switches", prefix);
-  hsc_json_kv_int(answer, key, usage->voluntary_switches);
-  snprintf(key, sizeof key, "%sinvoluntary_switches", prefix);
-  hsc_json_kv_int(answer, key, usage->involuntary_switches);
-}
-
 // One run with every phase timed; reading the usage counters lies between the phases, outside of
 // all of them.
 static hsc_status *record_run(hsc_worker *worker,
@@ -183,30 +171,39 @@ static hsc_status *record_run(hsc_worker *worker,
   run_usage = hsc__usage_since(&before_run);
   hsc_pressure pressure = hsc_pressure_since(&before);
 
-  hsc_json_begin_object(answer);
-  hsc_json_kv_int(answer, "total_ns",
-                  how.lookup_ns + how.disk_ns + how.load_ns + how.compile_ns + setup_ns +
-                      transfer_ns + enqueue_ns + wait_ns);
-  hsc_json_kv_string(answer, "compile", hsc__outcome_text(how.outcome));
-  hsc_json_kv_string(answer, "fingerprint", program->fingerprint);
-  hsc_json_kv_int(answer, "lookup_ns", how.lookup_ns);
-  hsc_json_kv_int(answer, "disk_ns", how.disk_ns);
-  hsc_json_kv_int(answer, "load_ns", how.load_ns);
-  hsc_json_kv_int(answer, "compile_ns", how.compile_ns);
-  hsc_json_kv_int(answer, "setup_ns", setup_ns);
-  hsc_json_kv_int(answer, "transfer_in_ns", transfer_ns);
-  hsc_json_kv_int(answer, "transfer_in_bytes", moved ? program->input_bytes : 0);
-  hsc_json_kv_int(answer, "enqueue_ns", enqueue_ns);
-  hsc_json_kv_int(answer, "wait_ns", wait_ns);
-  write_usage(answer, "", &run_usage);
-  write_usage(answer, "compile_", &how.usage);
-  write_usage(answer, "transfer_", &transfer_usage);
-  hsc_json_kv_int(answer, "throttled_ns", pressure.throttled_ns);
-  hsc_json_kv_int(answer, "runqueue_ns", pressure.runqueue_ns);
-  hsc_json_kv_int(answer, "pressure_ns", pressure.waited_ns);
-  hsc_json_kv_int(answer, "memory_pressure_ns", pressure.memory_ns);
-  hsc_json_kv_int(answer, "stops", pressure.stop_count);
-  hsc_json_end_object(answer);
+  const hsc_answer_record record = {
+      .total_ns = how.lookup_ns + how.disk_ns + how.load_ns + how.compile_ns + setup_ns +
+                  transfer_ns + enqueue_ns + wait_ns,
+      .compile = hsc__outcome_text(how.outcome),
+      .fingerprint = program->fingerprint,
+      .lookup_ns = how.lookup_ns,
+      .disk_ns = how.disk_ns,
+      .load_ns = how.load_ns,
+      .compile_ns = how.compile_ns,
+      .setup_ns = setup_ns,
+      .transfer_in_ns = transfer_ns,
+      .transfer_in_bytes = moved ? program->input_bytes : 0,
+      .enqueue_ns = enqueue_ns,
+      .wait_ns = wait_ns,
+      .page_faults = run_usage.minor_faults + run_usage.major_faults,
+      .major_faults = run_usage.major_faults,
+      .voluntary_switches = run_usage.voluntary_switches,
+      .involuntary_switches = run_usage.involuntary_switches,
+      .compile_page_faults = how.usage.minor_faults + how.usage.major_faults,
+      .compile_major_faults = how.usage.major_faults,
+      .compile_voluntary_switches = how.usage.voluntary_switches,
+      .compile_involuntary_switches = how.usage.involuntary_switches,
+      .transfer_page_faults = transfer_usage.minor_faults + transfer_usage.major_faults,
+      .transfer_major_faults = transfer_usage.major_faults,
+      .transfer_voluntary_switches = transfer_usage.voluntary_switches,
+      .transfer_involuntary_switches = transfer_usage.involuntary_switches,
+      .throttled_ns = pressure.throttled_ns,
+      .runqueue_ns = pressure.runqueue_ns,
+      .pressure_ns = pressure.waited_ns,
+      .memory_pressure_ns = pressure.memory_ns,
+      .stops = pressure.stop_count,
+  };
+  hsc_answer_write(answer, &hsc_answer_record_layout, &record);
   return NULL;
 }
 
@@ -318,16 +315,14 @@ void hsc__write_output(hsc_json *answer,
                        const worker_output *how) {
   char digest[33];
   hsc_hash128_hex(hsc_hash128_of(data.data ? data.data : "", data.size, 0), digest);
+  const hsc_answer_output output = {
+      .shape = shape, .digest = digest, .bytes = (int64_t)data.size, .file = file};
   hsc_json_begin_object(answer);
-  hsc_json_kv_string(answer, "shape", shape);
-  hsc_json_kv_string(answer, "digest", digest);
-  hsc_json_kv_int(answer, "bytes", (int64_t)data.size);
-  if (file)
-    hsc_json_kv_string(answer, "file", file);
+  hsc_answer_write_members(answer, &hsc_answer_output_layout, &output);
   if (how) {
-    hsc_json_kv_int(answer, "pieces", how->pieces);
-    hsc_json_kv_int(answer, "copies", how->copies);
-    hsc_json_kv_bool(answer, "copies_differ", how->copies_differ);
+    const hsc_answer_assembly assembly = {
+        .pieces = how->pieces, .copies = how->copies, .copies_differ = how->copies_differ};
+    hsc_answer_write_members(answer, &hsc_answer_assembly_layout, &assembly);
   }
   hsc_json_end_object(answer);
 }

@@ -107,12 +107,13 @@ hsc_status *hsc__job_work(hsc_worker *worker, json_t *request, hsc_json *answer)
   }
   if (why)
     HSC_GOTO(count_in(program, program->module, executions, &feed, &work));
-  hsc_json_kv_string(answer, "counted_on",
-                     why ? "the program before compiling" : "the compiled program");
-  hsc_json_kv_string(answer, "why_not_compiled", why);
-  hsc_json_kv_double(answer, "operations", work.operations);
-  hsc_json_kv_int(answer, "instructions", work.instructions);
-  hsc_json_kv_int(answer, "loop_trips", work.trips);
+  const hsc_answer_work counted = {
+      .counted_on = why ? "the program before compiling" : "the compiled program",
+      .why_not_compiled = why,
+      .operations = work.operations,
+      .instructions = work.instructions,
+      .loop_trips = work.trips};
+  hsc_answer_write_members(answer, &hsc_answer_work_layout, &counted);
 done:
   hsc__worker_at(worker, NULL);
   hsc_module_destroy(compiled);

@@ -10,6 +10,8 @@
 #include "worker/worker_client.h"
 #include "lab_case.h"
 
+#include <math.h>
+
 static const char *source_root = ".";
 
 static int set_up(void **state) {
@@ -43,8 +45,12 @@ static hsc_answer call(hsc_lab_worker *worker, double limit_s, const char *reque
   return answer;
 }
 
+static const char *request_of(const char *job, const char *more) {
+  return hsc_arena_printf(arena, "{\"job\":\"%s\",\"program\":\"%s\"%s}", job, program, more);
+}
+
 static const char *run_request(const char *more) {
-  return hsc_arena_printf(arena, "{\"job\":\"run\",\"program\":\"%s\"%s}", program, more);
+  return request_of("run", more);
 }
 
 static double number_at(json_t *array, size_t index) {
@@ -356,6 +362,57 @@ static void noise_on_stdout_is_no_answer(void **state) {
   hsc_lab_worker_destroy(worker);
 }
 
+static void expect_record(const hsc_answer_layout *layout, const json_t *object, const char *what) {
+  const char *wrong = hsc_answer_mismatch(layout, object);
+  if (!json_is_object(object) || wrong)
+    fail_msg("%s: %s is not as answers.def says", what, wrong ? wrong : "the object");
+}
+
+// What describe and compile answer: the record among other members.
+static void expect_code(const json_t *body, const char *what) {
+  json_t *code = hsc_answer_members(&hsc_answer_code_layout, body);
+  expect_record(&hsc_answer_code_layout, code, what);
+  expect_record(&hsc_answer_memory_layout, json_object_get(body, "memory"), what);
+  json_decref(code);
+}
+
+static void answers_are_as_their_rows_say(void **state) {
+  hsc_lab_worker *worker = worker_on("", false);
+  hsc_answer answer = call(worker, 20, run_request(",\"records\":2,\"cache\":[\"memory\"]"));
+  assert_int_equal(answer.outcome, HSC_OUTCOME_OK);
+  json_t *row;
+  size_t i;
+  assert_int_equal(json_array_size(json_object_get(answer.body, "records")), 2);
+  json_array_foreach (json_object_get(answer.body, "records"), i, row)
+    expect_record(&hsc_answer_record_layout, row, "records");
+  assert_true(json_array_size(json_object_get(answer.body, "outputs")) > 0);
+  json_array_foreach (json_object_get(answer.body, "outputs"), i, row)
+    expect_record(&hsc_answer_output_layout, row, "outputs");
+  expect_record(&hsc_answer_reading_layout, json_object_get(answer.body, "program"), "program");
+  hsc_answer_record last;
+  hsc_answer_read(&hsc_answer_record_layout, hsc_answer_run_record(answer.body, -1), &last);
+  assert_string_equal(last.compile, "memory");
+  assert_true(hsc_answer_execute_ns(answer.body, -1) == (double)(last.enqueue_ns + last.wait_ns));
+  assert_true(isnan(hsc_answer_execute_ns(answer.body, 2)));
+  hsc_answer_deinit(&answer);
+  hsc_answer_read(&hsc_answer_record_layout, NULL, &last);
+  assert_true(last.total_ns == -1 && !last.compile);
+  static const char *const compiles[] = {"describe", "compile"};
+  for (size_t k = 0; k < HSC_COUNT_OF(compiles); k++) {
+    answer = call(worker, 20, request_of(compiles[k], ""));
+    assert_int_equal(answer.outcome, HSC_OUTCOME_OK);
+    expect_code(answer.body, compiles[k]);
+    hsc_answer_deinit(&answer);
+  }
+  answer = call(worker, 20, request_of("work", ""));
+  assert_int_equal(answer.outcome, HSC_OUTCOME_OK);
+  json_t *work = hsc_answer_members(&hsc_answer_work_layout, answer.body);
+  expect_record(&hsc_answer_work_layout, work, "work");
+  json_decref(work);
+  hsc_answer_deinit(&answer);
+  hsc_lab_worker_destroy(worker);
+}
+
 static void the_page_lists_every_job(void **state) {
   char path[4096];
   hsc_bytes page = {0};
@@ -383,6 +440,7 @@ int main(int argc, char **argv) {
       cmocka_unit_test(a_child_without_output_is_an_answer),
       cmocka_unit_test(a_device_that_does_not_start_says_why),
       cmocka_unit_test(noise_on_stdout_is_no_answer),
+      cmocka_unit_test(answers_are_as_their_rows_say),
       cmocka_unit_test(the_page_lists_every_job),
   };
   return cmocka_run_group_tests(tests, set_up, lab_case_tear_down);

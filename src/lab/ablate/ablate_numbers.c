@@ -96,14 +96,6 @@ static hsc_status *run_once(ablate_run *run,
   return status;
 }
 
-static double run_seconds(json_t *answer) {
-  json_t *records = json_object_get(answer, "records");
-  json_t *last = json_array_get(records, json_array_size(records) - 1);
-  return (hsc_json_number(json_object_get(last, "enqueue_ns")) +
-          hsc_json_number(json_object_get(last, "wait_ns"))) *
-         1e-9;
-}
-
 static void take_run(ablate_variant *v, hsc_outcome outcome, const char *message, json_t *answer) {
   v->run_outcome = outcome;
   v->ran = outcome == HSC_OUTCOME_OK;
@@ -112,7 +104,7 @@ static void take_run(ablate_variant *v, hsc_outcome outcome, const char *message
     v->where = hsc__ablate_where(message);
     v->code = hsc__ablate_code(answer);
   }
-  v->run_s = v->ran ? run_seconds(answer) : 0;
+  v->run_s = v->ran ? hsc_answer_execute_ns(answer, -1) * 1e-9 : 0;
   json_t *numbers = json_object_get(answer, "numbers");
   json_t *reference = json_object_get(answer, "reference");
   if (numbers)

@@ -7,19 +7,10 @@
 #include "lab/blame/blame_internal.h"
 #include "lab/run/json_tree.h"
 #include "lab/run/outputs.h"
+#include "lab/run/rounding.h"
 
 // The analysis takes several times what the evaluation took; past this the measured bound does.
 static const double MOST_SECONDS = 60;
-
-// To how many bits factors of products of f32 may be shortened before they are multiplied, where
-// the program does not ask for more (PrecisionConfig).
-static double factor_unit(const hsc__blame *b) {
-  const char *platform = hsc_json_text(hsc_lab_worker_device(b->device), "platform");
-  if (platform && !strcmp(platform, "tpu"))
-    return 0x1p-8;
-  bool gpu = platform && (!strcmp(platform, "cuda") || !strcmp(platform, "rocm"));
-  return gpu ? 0x1p-11 : 0;  // TF32
-}
 
 hsc_status *hsc__blame_bounds(hsc__blame *b) {
   const hsc_blame_options *o = b->options;
@@ -27,9 +18,10 @@ hsc_status *hsc__blame_bounds(hsc__blame *b) {
   if (b->right.asked_bounds || !b->right.outputs)
     return NULL;
   b->right.asked_bounds = true;
-  json_t *request = json_pack("{s:s, s:s, s:I, s:s, s:f}", "job", "bounds", "program", o->program,
-                              "seed", (json_int_t)o->seed, "save_to", hsc__blame_directory(b),
-                              "factor_unit", factor_unit(b));
+  double unit = hsc_factor_unit(hsc_json_text(hsc_lab_worker_device(b->device), "platform"));
+  json_t *request =
+      json_pack("{s:s, s:s, s:I, s:s, s:f}", "job", "bounds", "program", o->program, "seed",
+                (json_int_t)o->seed, "save_to", hsc__blame_directory(b), "factor_unit", unit);
   if (!request)
     return hsc_status_out_of_memory();
   if (b->data)
@@ -70,13 +62,12 @@ static hsc_status *any_not_finite(json_t *outputs, bool *out_nan, bool *out_infi
   return NULL;
 }
 
-static void tell_origin(hsc__blame *b, const char *question, const json_t *origin) {
-  const char *source = hsc_json_text(origin, "source");
-  const char *op_name = hsc_json_text(origin, "op_name");
-  if (!source)
-    source = op_name;
-  hsc__blame_tell(b, question, "%s: %s%s%s", hsc_json_text(origin, "name"),
-                  hsc_json_text(origin, "operands"), source ? ", from " : "", source ? source : "");
+static void tell_origin(hsc__blame *b, const char *question, const json_t *answer) {
+  hsc_answer_origin origin;
+  hsc_answer_read(&hsc_answer_origin_layout, answer, &origin);
+  const char *source = origin.source ? origin.source : origin.op_name;
+  hsc__blame_tell(b, question, "%s: %s%s%s", origin.name, origin.operands, source ? ", from " : "",
+                  source ? source : "");
 }
 
 hsc_status *hsc__blame_nan_origin(hsc__blame *b, json_t **out_instruction) {

@@ -209,21 +209,10 @@ static hsc_status *call(const hsc_gate_options *o,
   return NULL;
 }
 
-static double least_of(json_t *list) {
-  double least = INFINITY;
-  json_t *value;
-  size_t i;
-  json_array_foreach (list, i, value)
-    least = fmin(least, json_number_value(value));
-  return least;
-}
-
 static void take_first_compile(json_t *body, hsc__gate_seen *seen) {
-  double peak = hsc_json_number(hsc_json_path(body, "memory", "peak_bytes", NULL));
   const char *fingerprint = json_string_value(json_object_get(body, "fingerprint"));
-  if (!(peak > 0))
-    peak = hsc_json_number(hsc_json_path(body, "memory", "total_bytes", NULL));
-  seen->memory_bytes = peak;
+  double need = hsc_answer_memory_need(body);
+  seen->memory_bytes = need < 0 ? NAN : need;
   seen->fingerprint = hsc_strdup(fingerprint ? fingerprint : "");
   seen->structure =
       json_pack("{s:o, s:o}", "instructions",
@@ -261,17 +250,14 @@ static hsc_status *take_runs(const hsc_gate_options *o,
                              const char *program,
                              json_t *first,
                              hsc__gate_seen *seen) {
-  json_t *record = json_array_get(json_object_get(first, "records"), 0);
-  double once_s = (hsc_json_number(json_object_get(record, "enqueue_ns")) +
-                   hsc_json_number(json_object_get(record, "wait_ns"))) /
-                  1e9;
+  double once_s = hsc_answer_execute_ns(first, 0) / 1e9;
   int runs = (int)fmin(MOST_RUNS, fmax(3, BLOCK_S / fmax(once_s, 1e-7)));
   json_t *body = NULL;
   HSC_TRY(call(o, worker, program,
                json_pack("{s:s, s:i, s:i, s:i, s:s, s:b}", "job", "run", "records", 0, "series",
                          runs, "warmups", 1, "inputs", "keep", "fetch", 0),
                seen, &body));
-  double least = least_of(hsc_json_path(body, "series", "processor_ns", NULL));
+  double least = hsc_json_least(hsc_json_path(body, "series", "processor_ns", NULL));
   if (isfinite(least) && least > 0)
     seen->run_s[seen->run_count++] = least / 1e9;
   json_decref(body);

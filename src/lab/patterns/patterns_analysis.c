@@ -4,10 +4,6 @@
 
 #include "lab/patterns/patterns_internal.h"
 
-static json_t *record_of(json_t *answer, int which) {
-  return json_array_get(json_object_get(answer, "records"), (size_t)which);
-}
-
 static double ns_of(json_t *object, const char *key) {
   double value = hsc_json_number(json_object_get(object, key));
   return isnan(value) ? 0 : value;
@@ -52,13 +48,13 @@ static json_t *detailed_timings(const patterns_run *run, const pattern_config *c
     json_t *cold = json_object_get(config->colds[t], "series");
     if (!answer)
       continue;
-    double first = ns_of(record_of(answer, 0), "total_ns");
-    double cached = ns_of(record_of(answer, 1), "total_ns");
+    double first = ns_of(hsc_answer_run_record(answer, 0), "total_ns");
+    double cached = ns_of(hsc_answer_run_record(answer, 1), "total_ns");
     json_t *row = json_pack("{s:I, s:f, s:f, s:f, s:{s:o, s:o, s:f}}", "trial", (json_int_t)t + 1,
                             "first_run", hsc__seconds(first), "cached_run", hsc__seconds(cached),
                             "difference", hsc__seconds(first - cached), "phases", "first_run",
-                            record_phases(record_of(answer, 0)), "cached_run",
-                            record_phases(record_of(answer, 1)), "transfer_out",
+                            record_phases(hsc_answer_run_record(answer, 0)), "cached_run",
+                            record_phases(hsc_answer_run_record(answer, 1)), "transfer_out",
                             hsc__seconds(ns_of(answer, "transfer_out_ns")));
     const char *key;
     json_t *values;
@@ -121,7 +117,7 @@ static json_t *phase_summaries(const patterns_run *run, const pattern_config *co
     n = 0;
     for (size_t t = 0; t < trials; t++) {
       // inputs are transferred before the first run of a trial
-      json_t *record = record_of(config->trials[t], i == 0 ? 0 : 1);
+      json_t *record = hsc_answer_run_record(config->trials[t], i == 0 ? 0 : 1);
       if (record)
         values[n++] = ns_of(record, warm[i][1]);
     }
@@ -234,12 +230,9 @@ static hsc_status *analyse_config(const patterns_run *run, pattern_config *confi
   if (config->fed_note)
     json_object_set_new(r, "note", json_string(config->fed_note));
   copy_facts(r, config->describe);
-  static const char *const counted[] = {"counted_on", "why_not_compiled", "operations",
-                                        "instructions", "loop_trips"};
-  json_t *work = config->work ? json_object() : json_null();
-  for (size_t i = 0; config->work && i < HSC_COUNT_OF(counted); i++)
-    json_object_set(work, counted[i], json_object_get(config->work, counted[i]));
-  json_object_set_new(r, "work", work);
+  json_object_set_new(
+      r, "work",
+      config->work ? hsc_answer_members(&hsc_answer_work_layout, config->work) : json_null());
   json_object_set_new(r, "first_run_times", seconds_array(first, n));
   json_object_set_new(r, "cached_run_times", seconds_array(cached, n));
   if (n) {
@@ -329,8 +322,8 @@ static json_t *why_compile_differs(const patterns_run *run,
                                    double derived_mean,
                                    double measured) {
   hsc_bytes text = {0};
-  json_t *first = record_of(config->trials[0], 0);
-  json_t *cached = record_of(config->trials[0], 1);
+  json_t *first = hsc_answer_run_record(config->trials[0], 0);
+  json_t *cached = hsc_answer_run_record(config->trials[0], 1);
   double difference = hsc__seconds(ns_of(first, "total_ns") - ns_of(cached, "total_ns"));
   double compile = hsc__seconds(ns_of(first, "compile_ns"));
   if (first && cached && compile > 0) {

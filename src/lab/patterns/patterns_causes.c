@@ -10,9 +10,7 @@
 
 #include "lab/patterns/patterns_internal.h"
 
-enum { PHASES = 4 };
-static const char *const PHASE_NAMES[PHASES] = {"compile_ns", "load_ns", "transfer_in_ns",
-                                                "setup_ns"};
+enum { COMPILE, LOAD, TRANSFER_IN, SETUP, PHASES, EXECUTE = PHASES, TOTAL };
 
 typedef struct typical_run {   // medians over the trials
   double total_ns, spread_ns;  // spread: MAD
@@ -20,13 +18,27 @@ typedef struct typical_run {   // medians over the trials
   double execute_ns;  // enqueue and wait
 } typical_run;
 
-static double number(json_t *record, const char *key) {
-  double value = hsc_json_number(json_object_get(record, key));
-  return isnan(value) ? 0 : value;
+// What a worker does not count is 0.
+static double known(int64_t count) {
+  return count > 0 ? (double)count : 0;
 }
 
-static json_t *record_of(json_t *answer, int which) {
-  return json_array_get(json_object_get(answer, "records"), (size_t)which);
+// A phase of a recorded run, what its executions took, or all of it; in nanoseconds.
+static double time_of(const hsc_answer_record *record, int which) {
+  switch (which) {
+    case COMPILE:
+      return known(record->compile_ns);
+    case LOAD:
+      return known(record->load_ns);
+    case TRANSFER_IN:
+      return known(record->transfer_in_ns);
+    case SETUP:
+      return known(record->setup_ns);
+    case EXECUTE:
+      return known(record->enqueue_ns) + known(record->wait_ns);
+    default:
+      return known(record->total_ns);
+  }
 }
 
 // Starts the next part of a sentence.
@@ -44,12 +56,12 @@ static void append_time(hsc_bytes *text, const char *before, double ns) {
 // What others took from the process during the whole run: it was stopped, throttled, or others had
 // the processor. It explains the run, in whatever phase it hit, when it is at least half of the
 // excess; a stop has no duration of its own, so it explains what the processor's time does not.
-static bool explain_from_outside(json_t *record, double excess, hsc_bytes *out) {
-  double stops = number(record, "stops");
-  double throttled = number(record, "throttled_ns");
-  double queued = number(record, "runqueue_ns");
-  double pressure = number(record, "pressure_ns");
-  double memory = number(record, "memory_pressure_ns");
+static bool explain_from_outside(const hsc_answer_record *record, double excess, hsc_bytes *out) {
+  double stops = known(record->stops);
+  double throttled = known(record->throttled_ns);
+  double queued = known(record->runqueue_ns);
+  double pressure = known(record->pressure_ns);
+  double memory = known(record->memory_pressure_ns);
   if (stops > 0) {
     hsc_bytes_printf(out, "the worker was stopped %.0f time%s (SIGSTOP) while it ran", stops,
                      stops > 1 ? "s" : "");
@@ -68,16 +80,19 @@ static bool explain_from_outside(json_t *record, double excess, hsc_bytes *out) 
 }
 
 // `fresh` says why the program was not in memory.
-static void explain(json_t *record, const typical_run *typical, const char *fresh, hsc_bytes *out) {
-  const char *fingerprint = json_string_value(json_object_get(record, "fingerprint"));
-  double excess = number(record, "total_ns") - typical->total_ns;
+static void explain(const hsc_answer_record *record,
+                    const typical_run *typical,
+                    const char *fresh,
+                    hsc_bytes *out) {
+  const char *fingerprint = record->fingerprint;
+  double excess = known(record->total_ns) - typical->total_ns;
   double floor = 0.05 * excess;
   double more[PHASES];
   for (int p = 0; p < PHASES; p++)
-    more[p] = number(record, PHASE_NAMES[p]) - typical->phase_ns[p];
-  double execute = number(record, "enqueue_ns") + number(record, "wait_ns") - typical->execute_ns;
-  double faults = number(record, "page_faults");
-  double switches = number(record, "involuntary_switches");
+    more[p] = time_of(record, p) - typical->phase_ns[p];
+  double execute = time_of(record, EXECUTE) - typical->execute_ns;
+  double faults = known(record->page_faults);
+  double switches = known(record->involuntary_switches);
   bool compiled = more[0] > floor;
   // a first compile is a cause of its own, whatever else happened
   if (explain_from_outside(record, excess - (compiled ? more[0] : 0), out) && !compiled)
@@ -89,13 +104,11 @@ static void explain(json_t *record, const typical_run *typical, const char *fres
   }
   if (more[1] > floor) {
     next_part(out);
-    append_time(out, "loaded from the compile cache on disk, ",
-                more[1] + number(record, "disk_ns"));
+    append_time(out, "loaded from the compile cache on disk, ", more[1] + known(record->disk_ns));
   }
   if (more[2] > floor) {
     next_part(out);
-    hsc_bytes_printf(out, "transferred %.1f kB of inputs",
-                     number(record, "transfer_in_bytes") / 1e3);
+    hsc_bytes_printf(out, "transferred %.1f kB of inputs", known(record->transfer_in_bytes) / 1e3);
     append_time(out, ", ", more[2]);
   }
   if (more[3] > floor) {
@@ -117,9 +130,8 @@ static void explain(json_t *record, const typical_run *typical, const char *fres
     hsc_bytes_append_text(out, "no recorded cause");
 }
 
-static bool was_in_memory(json_t *record) {
-  const char *outcome = json_string_value(json_object_get(record, "compile"));
-  return outcome && !strcmp(outcome, "memory");
+static bool was_in_memory(const hsc_answer_record *record) {
+  return record->compile && !strcmp(record->compile, "memory");
 }
 
 // Records of one kind: those that found their program in memory, or, where there is none, all.
@@ -127,13 +139,14 @@ static bool was_in_memory(json_t *record) {
 static size_t usual_records(const patterns_run *run,
                             const pattern_config *config,
                             int which,
-                            json_t **out_records) {
+                            hsc_answer_record *out_records) {
   for (int all = 0; all < 2; all++) {
     size_t n = 0;
     for (int64_t t = 0; t < run->trials; t++) {
-      json_t *record = record_of(config->trials[t], which);
-      if (record && (all || was_in_memory(record)))
-        out_records[n++] = record;
+      const json_t *record = hsc_answer_run_record(config->trials[t], which);
+      hsc_answer_read(&hsc_answer_record_layout, record, &out_records[n]);
+      if (record && (all || was_in_memory(&out_records[n])))
+        n++;
     }
     if (n)
       return n;
@@ -141,10 +154,9 @@ static size_t usual_records(const patterns_run *run,
   return 0;
 }
 
-static double median_of(
-    json_t *const *records, size_t n, const char *a, const char *b, double *scratch) {
+static double median_of(const hsc_answer_record *records, size_t n, int which, double *scratch) {
   for (size_t i = 0; i < n; i++)
-    scratch[i] = number(records[i], a) + (b ? number(records[i], b) : 0);
+    scratch[i] = time_of(&records[i], which);
   return hsc_stats_median(scratch, n);
 }
 
@@ -154,15 +166,15 @@ static hsc_status *typical_of(const patterns_run *run,
                               typical_run *out) {
   size_t room = (size_t)run->trials + 1;
   double *scratch = hsc_alloc(room * sizeof(double));
-  json_t **records = hsc_alloc(room * sizeof(json_t *));
+  hsc_answer_record *records = hsc_alloc(room * sizeof *records);
   hsc_status *status = scratch && records ? NULL : hsc_status_out_of_memory();
   size_t n = status ? 0 : usual_records(run, config, which, records);
   if (n > 0) {
-    out->total_ns = median_of(records, n, "total_ns", NULL, scratch);
+    out->total_ns = median_of(records, n, TOTAL, scratch);
     out->spread_ns = hsc_stats_mad(scratch, n);
     for (int p = 0; p < PHASES; p++)
-      out->phase_ns[p] = median_of(records, n, PHASE_NAMES[p], NULL, scratch);
-    out->execute_ns = median_of(records, n, "enqueue_ns", "wait_ns", scratch);
+      out->phase_ns[p] = median_of(records, n, p, scratch);
+    out->execute_ns = median_of(records, n, EXECUTE, scratch);
   }
   hsc_free(scratch);
   hsc_free(records);
@@ -172,14 +184,16 @@ static hsc_status *typical_of(const patterns_run *run,
 static void add_cause(json_t *causes,
                       const char *run_name,
                       int64_t trial,
-                      json_t *record,
+                      const json_t *answered,
                       const typical_run *typical,
                       const char *fresh) {
-  double total = number(record, "total_ns");
+  hsc_answer_record record;
+  hsc_answer_read(&hsc_answer_record_layout, answered, &record);
+  double total = time_of(&record, TOTAL);
   if (!(total > 1.5 * typical->total_ns && total > typical->total_ns + 3.5 * typical->spread_ns))
     return;
   hsc_bytes text = {0};
-  explain(record, typical, fresh, &text);
+  explain(&record, typical, fresh, &text);
   json_array_append_new(
       causes, json_pack("{s:s, s:I, s:f, s:f, s:s}", "run", run_name, "trial", (json_int_t)trial,
                         "seconds", hsc__seconds(total), "excess",
@@ -215,7 +229,7 @@ hsc_status *hsc__patterns_causes(const patterns_run *run,
     else
       fresh = "it was not in memory";
     for (int which = 0; which < 2; which++) {
-      record = record_of(answer, which);
+      record = hsc_answer_run_record(answer, which);
       if (record)
         add_cause(out_causes, which ? "cached_run" : "first_run", t + 1, record, &typical[which],
                   fresh);

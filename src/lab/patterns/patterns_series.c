@@ -6,10 +6,6 @@
 
 // ---- numbers out of answers ---------------------------------------------------------------------
 
-static json_t *record_of(json_t *answer, int which) {
-  return json_array_get(json_object_get(answer, "records"), (size_t)which);
-}
-
 double *hsc__patterns_totals(const patterns_run *run,
                              const pattern_config *config,
                              int which,
@@ -19,8 +15,8 @@ double *hsc__patterns_totals(const patterns_run *run,
   double *totals = hsc_alloc((trials + 1) * sizeof(double));
   *out_count = 0;
   for (size_t t = 0; totals && t < trials; t++) {
-    double total =
-        hsc_json_number(json_object_get(record_of(config->trials[t], which), "total_ns"));
+    double total = hsc_json_number(
+        json_object_get(hsc_answer_run_record(config->trials[t], which), "total_ns"));
     if (isnan(total))
       continue;
     if (out_trials)

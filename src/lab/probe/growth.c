@@ -114,15 +114,6 @@ static hsc_status *call(growth *g, const hsc__growth_size *size, json_t *more, h
   return status;
 }
 
-static double least_of(json_t *list) {
-  double least = INFINITY;
-  json_t *value;
-  size_t i;
-  json_array_foreach (list, i, value)
-    least = fmin(least, json_number_value(value));
-  return least;
-}
-
 static hsc_status *measure_runs(growth *g, const hsc__growth_size *size) {
   hsc_answer first = {0};
   hsc_answer answer = {0};
@@ -137,10 +128,7 @@ static hsc_status *measure_runs(growth *g, const hsc__growth_size *size) {
     hsc_answer_deinit(&first);
     return NULL;
   }
-  json_t *record = json_array_get(json_object_get(first.body, "records"), 0);
-  double once_s = (hsc_json_number(json_object_get(record, "enqueue_ns")) +
-                   hsc_json_number(json_object_get(record, "wait_ns"))) /
-                  1e9;
+  double once_s = hsc_answer_execute_ns(first.body, 0) / 1e9;
   int runs = (int)fmin(MOST_RUNS, fmax(2, BLOCK_S / fmax(once_s, 1e-7)));
   hsc_answer_deinit(&first);
   more = json_pack("{s:i, s:i, s:s}", "records", 0, "series", runs, "inputs", "keep");
@@ -150,8 +138,8 @@ static hsc_status *measure_runs(growth *g, const hsc__growth_size *size) {
     return status;
   if (answer.outcome == HSC_OUTCOME_OK) {
     json_t *times = json_object_get(answer.body, "series");
-    double processor = least_of(json_object_get(times, "processor_ns"));
-    double wall = least_of(json_object_get(times, "run_ns"));
+    double processor = hsc_json_least(json_object_get(times, "processor_ns"));
+    double wall = hsc_json_least(json_object_get(times, "run_ns"));
     if (isfinite(processor))
       status = add_sample(&g->series[RUN], size->size, processor / 1e9);
     else
@@ -212,9 +200,7 @@ static hsc_status *measure_compile(growth *g, const hsc__growth_size *size, bool
     return NULL;
   }
   double processor = hsc_json_number(json_object_get(answer.body, "compile_processor_ns"));
-  double peak = hsc_json_number(hsc_json_path(answer.body, "memory", "peak_bytes", NULL));
-  if (!(peak > 0))
-    peak = hsc_json_number(hsc_json_path(answer.body, "memory", "total_bytes", NULL));
+  double peak = hsc_answer_memory_need(answer.body);
   if (processor > 0)
     status = add_sample(&g->series[COMPILE], size->size, processor / 1e9);
   else

@@ -128,10 +128,7 @@ static hsc_status *time_stage(const hsc_probe_options *o,
                               const json_t *request,
                               json_t *first,
                               json_t *result) {
-  json_t *record = json_array_get(json_object_get(first, "records"), 0);
-  double once_s = (hsc_json_number(json_object_get(record, "enqueue_ns")) +
-                   hsc_json_number(json_object_get(record, "wait_ns"))) /
-                  1e9;
+  double once_s = hsc_answer_execute_ns(first, 0) / 1e9;
   json_object_set_new(result, "run_seconds", json_null());
   if (!(once_s >= 0) || (o->budget_s > 0 && once_s > 2 * o->budget_s) ||
       (o->budget_s <= 0 && o->half_width <= 0))

@@ -87,6 +87,15 @@ double *hsc_json_doubles(const json_t *array, size_t *out_count) {
   return values;
 }
 
+double hsc_json_least(const json_t *array) {
+  double least = INFINITY;
+  json_t *value;
+  size_t i;
+  json_array_foreach (array, i, value)
+    least = fmin(least, json_number_value(value));
+  return least;
+}
+
 json_t *hsc_json_real(double value) {
   return isfinite(value) ? json_real(value) : json_null();
 }

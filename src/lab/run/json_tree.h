@@ -19,4 +19,6 @@ double hsc_json_number(const json_t *value);  // NaN for what is no number
 // An array of numbers as doubles, heap; *out_count 0 and NULL for what is none or empty. Elements
 // that are no numbers become NaN.
 double *hsc_json_doubles(const json_t *array, size_t *out_count);
+// The least number of an array; infinity for none.
+double hsc_json_least(const json_t *array);
 json_t *hsc_json_real(double value);  // null for NaN and infinities

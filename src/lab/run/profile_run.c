@@ -52,12 +52,6 @@ static hsc_status *call(hsc_lab_worker *worker,
   return status;
 }
 
-static double once_ns(json_t *body) {
-  json_t *record = json_array_get(json_object_get(body, "records"), 0);
-  return hsc_json_number(json_object_get(record, "enqueue_ns")) +
-         hsc_json_number(json_object_get(record, "wait_ns"));
-}
-
 // Warm blocks without the profiler: how much steps differ, and so how many to record.
 static hsc_status *pilot(const hsc_profile_run_options *o,
                          const hsc_device_spec *device,
@@ -119,7 +113,7 @@ hsc_status *hsc_profile_program(const hsc_profile_run_options *o, hsc_profile_ru
   json_object_set_new(request, "series", json_integer(2));
   HSC_GOTO(call(worker, request, o->limit_ns, &warm));
   size_t n = 0;
-  double first = once_ns(warm);
+  double first = hsc_answer_execute_ns(warm, 0);
   double *before = hsc_json_doubles(hsc_json_path(warm, "series", "run_ns", NULL), &n);
   double each = n ? before[n - 1] : first;
   hsc_free(before);

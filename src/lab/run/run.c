@@ -196,10 +196,7 @@ hsc_status *hsc__run_start(const hsc_run_options *o,
   goes_on = done && !evaluator;
   if (!goes_on)
     goto done;
-  json_t *record = json_array_get(json_object_get(device->first, "records"), 0);
-  double once_s = (hsc_json_number(json_object_get(record, "enqueue_ns")) +
-                   hsc_json_number(json_object_get(record, "wait_ns"))) /
-                  1e9;
+  double once_s = hsc_answer_execute_ns(device->first, 0) / 1e9;
   hsc_sampling_options sampling = {
       .half_width = o->half_width, .budget_s = o->budget_s, .exact = (size_t)o->run_count};
   // an answer at once: what is quick is not run until its analysis takes longer than all else
@@ -352,8 +349,7 @@ static json_t *phases_json(const hsc__device_run *device) {
   for (size_t i = 0; i < HSC_COUNT_OF(record); i++)
     add_seconds(phases, record[i][0], compiled, record[i][1]);
   if (first) {
-    double once = hsc_json_number(json_object_get(first, "enqueue_ns")) +
-                  hsc_json_number(json_object_get(first, "wait_ns"));
+    double once = hsc_answer_execute_ns(device->first, 0);
     json_object_set_new(phases, "first_run", hsc_json_real(once / 1e9));
   }
   add_seconds(phases, "transfer_out", device->first, "transfer_out_ns");

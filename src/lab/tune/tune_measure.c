@@ -116,13 +116,6 @@ static hsc_status *start(const tune_run *run, hsc_lab_worker **worker) {
                                worker);
 }
 
-static double seconds_of_record(const json_t *body) {
-  const json_t *record = json_array_get(json_object_get(body, "records"), 0);
-  return (hsc_json_number(json_object_get(record, "enqueue_ns")) +
-          hsc_json_number(json_object_get(record, "wait_ns"))) *
-         1e-9;
-}
-
 // Compiles and runs once. *out_body NULL when it did not get through, which `answer` tells.
 static hsc_status *run_first(tune_run *run,
                              hsc_lab_worker **worker,
@@ -319,7 +312,7 @@ static hsc_status *look_at(
     double compile_s = hsc_json_number(json_object_get(record, "compile_ns")) * 1e-9;
     HSC_GOTO(judge_numbers(run, json_object_get(answer.body, "outputs"), &numbers));
     HSC_GOTO(describe(run, *worker, c, &facts));
-    double once = seconds_of_record(answer.body) / c->parts;
+    double once = hsc_answer_execute_ns(answer.body, 0) * 1e-9 / c->parts;
     int runs = once > 2 * run->items[0].run_s ? 1 : runs_of(run);
     HSC_GOTO(take_turn(run, *worker, c, runs, &time));
     HSC_GOTO(take_turn(run, *worker, NULL, runs_of(run), &base));
