@@ -141,11 +141,11 @@ static void write_origin(hsc_json *answer, const char *key, const origin *o) {
   if (m && m->source_file)
     hsc_bytes_printf(&source, "%s:%d", m->source_file, (int)m->source_line);
   const hsc_answer_origin answered = {.name = o->instr->name,
-                                    .text = start,
-                                    .operands = hsc_bytes_text(&operands),
-                                    .element = o->element,
-                                    .op_name = m ? m->op_name : NULL,
-                                    .source = source.size ? hsc_bytes_text(&source) : NULL};
+                                      .text = start,
+                                      .operands = hsc_bytes_text(&operands),
+                                      .element = o->element,
+                                      .op_name = m ? m->op_name : NULL,
+                                      .source = source.size ? hsc_bytes_text(&source) : NULL};
   hsc_answer_write(answer, &hsc_answer_origin_layout, &answered);
   hsc_bytes_deinit(&text);
   hsc_bytes_deinit(&source);
