@@ -68,6 +68,29 @@ static void printed_text_parses_to_the_same_module(void **state) {
   }
 }
 
+// Through HloModuleProto and back: every name, layout and attribute is the same in the text.
+static void protos_hold_all_that_text_says(void **state) {
+  for (int seed = 0; seed < SEEDS; seed++) {
+    hsc_module *module = make(seed);
+    hsc_module *read = NULL;
+    hsc_module *again = NULL;
+    hsc_bytes proto = {0};
+    char *text = text_of(module);
+    EXPECT_OK(hsc_hlo_text_parse(hsc_view_of(text), NULL, &read));
+    EXPECT_OK(hsc_hlo_proto_write(read, &proto));
+    EXPECT_OK(hsc_hlo_proto_read(hsc_bytes_view(&proto), "proto", &again));
+    char *text_again = text_of(again);
+    assert_string_equal(text, text_again);
+    assert_same_meaning(read, again);
+    hsc_free(text);
+    hsc_free(text_again);
+    hsc_bytes_deinit(&proto);
+    hsc_module_destroy(module);
+    hsc_module_destroy(read);
+    hsc_module_destroy(again);
+  }
+}
+
 static void clones_are_whole_and_sorting_keeps_them(void **state) {
   for (int seed = 0; seed < SEEDS; seed++) {
     hsc_module *module = make(seed);
@@ -117,6 +140,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(seeds_give_valid_modules_that_repeat),
       cmocka_unit_test(printed_text_parses_to_the_same_module),
+      cmocka_unit_test(protos_hold_all_that_text_says),
       cmocka_unit_test(clones_are_whole_and_sorting_keeps_them),
       cmocka_unit_test(edits_keep_links),
   };

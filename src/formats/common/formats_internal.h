@@ -14,10 +14,13 @@ HSC_MUST_USE hsc_status *hsc__computation_link(hsc_computation *computation);
 // Callees before callers, else the order that is there; nothing is dropped. INVALID_ARGUMENT for
 // recursion.
 HSC_MUST_USE hsc_status *hsc__module_order(hsc_module *module);
-// The one form of attributes that can be said in two ways.
-void hsc__instr_normalize(hsc_arena *arena, hsc_instr *instr);
+
+// ---- one_form.c: one form for what can be said in several ways ----
 // Sets what is not zero by default (feature groups, largest).
 void hsc__instr_defaults(hsc_instr *instr);
+// Both: a failing allocation is the arena's to say (hsc_arena_status).
+void hsc__instr_normalize(hsc_arena *arena, hsc_instr *instr);
+void hsc__module_normalize(hsc_module *module);  // what is not of instructions
 
 // ---- text_error.c ----
 // Makes *slot an INVALID_ARGUMENT at `at` within the text [begin, end), with its line, column and

@@ -884,6 +884,7 @@ static hsc_status *read_module(reader *r, hsc_view bytes) {
     HSC_GOTO(read_schedule(r, bytes, facts.schedule));
   if (!ordered)
     HSC_GOTO(hsc__module_order(module));
+  hsc__module_normalize(module);
   status = hsc_arena_status(r->arena);
 done:
   hsc_bytes_deinit(&facts.unknown);

@@ -806,6 +806,7 @@ static bool parse_text(hsc__hlo_parser *p) {
   if ((p->called_fixups.count || p->has_inline) &&
       !take_status(p, p->end, hsc__module_order(p->module)))
     return false;
+  hsc__module_normalize(p->module);
   return take_status(p, NULL, hsc_arena_status(p->arena));
 }
 

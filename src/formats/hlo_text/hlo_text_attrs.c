@@ -587,8 +587,12 @@ static bool parse_value(hsc__hlo_parser *p, hsc_instr *instr, const hsc__attr_ro
       return parse_dim(p, place);
     case HSC__VALUE_TEXT:
       return hsc__hlo_string(p, place);
-    case HSC__VALUE_RAW:
     case HSC__VALUE_GROUPS:
+      if (hsc__attr_permutes(instr->op))
+        return hsc__hlo_error(p, p->p, "%s: it has no groups, but source_target_pairs",
+                              hsc_op_text(instr->op));
+      return parse_raw(p, place);
+    case HSC__VALUE_RAW:
     case HSC__VALUE_PAIRS:
       return parse_raw(p, place);
     case HSC__VALUE_SLICE:

@@ -33,11 +33,6 @@ static hsc_status *check_shape(const hsc_instr *instr,
                  hsc_op_text(instr->op));
 }
 
-// Whether device 0 gets its own data back: a pair {0,0}.
-static bool sends_to_itself(const char *pairs) {
-  return !pairs || strstr(pairs, "{0,0}") != NULL;
-}
-
 hsc_status *hsc__eval_collective(hsc__eval *cx,
                                  const hsc_instr *instr,
                                  hsc__value **operands,
@@ -46,7 +41,7 @@ hsc_status *hsc__eval_collective(hsc__eval *cx,
   bool permute = instr->op == HSC_OP_COLLECTIVE_PERMUTE;
   if (!permute)
     HSC_TRY(check_alone(instr));
-  if (permute && !sends_to_itself(instr->attr.collective.pairs))
+  if (permute && !hsc_pairs_keep(instr->attr.collective.pairs, 0))
     return hsc__value_zeros(&instr->shape, out_value);
   // ragged-all-to-all: the output operand with the input's rows copied in at the given offsets.
   if (instr->op == HSC_OP_RAGGED_ALL_TO_ALL) {
@@ -110,7 +105,7 @@ hsc_status *hsc__eval_collective_start(hsc__eval *cx,
     hsc__value *value = NULL;
     hsc_status *status = NULL;
     if (part == 1 && instr->op == HSC_OP_COLLECTIVE_PERMUTE_START &&
-        !sends_to_itself(instr->attr.collective.pairs))
+        !hsc_pairs_keep(instr->attr.collective.pairs, 0))
       continue;
     if (hsc_shape_is_tuple(shape)) {
       status =

@@ -346,6 +346,17 @@ hsc_status *hsc_groups_parse(hsc_arena *arena, const char *text, hsc_groups *out
   return *text == '{' ? read_list(arena, text, out) : no_groups(text);
 }
 
+bool hsc_pairs_keep(const char *text, int64_t device) {
+  for (const char *at = text ? text : ""; (at = strchr(at, '{')) != NULL;) {
+    int64_t pair[2];
+    int64_t count = 0;
+    at++;
+    if (read_ids(at, '}', pair, &count, 2) && count == 2 && pair[0] == device && pair[1] == device)
+      return true;
+  }
+  return false;
+}
+
 // Needs no memory: a passes' question, asked of every collective.
 int64_t hsc_groups_largest(const char *text) {
   iota rows;

@@ -21,5 +21,7 @@ typedef struct hsc_groups {
 // once, is for the caller to say. Errors: INVALID_ARGUMENT (no such text, over HSC_MAX_GROUP_IDS
 // ids), RESOURCE_EXHAUSTED.
 HSC_MUST_USE hsc_status *hsc_groups_parse(hsc_arena *arena, const char *text, hsc_groups *out);
+// Whether one of the pairs sends a device's data to itself. A text that is none has no such pair.
+bool hsc_pairs_keep(const char *text, int64_t device);
 // The members of the largest group, of any text at all; 0 where it has no groups.
 int64_t hsc_groups_largest(const char *text);

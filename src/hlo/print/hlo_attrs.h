@@ -64,5 +64,17 @@ typedef struct hsc__attr_list {
 
 const hsc__attr_row *hsc__attr_row_at(int number);
 const hsc__attr_list *hsc__attr_list_of(hsc_op op);
+// Whether it names pairs of devices where other collectives name groups.
+static inline bool hsc__attr_permutes(hsc_op op) {
+  return op == HSC_OP_COLLECTIVE_PERMUTE || op == HSC_OP_COLLECTIVE_PERMUTE_START;
+}
 // The list of words of a kind that is one word; false for the others.
 bool hsc__value_words(hsc__value_kind kind, hsc__words *out_list);
+
+// print_attr.c
+// One "key=value" of raw attribute text, which is separated by commas outside of braces, brackets,
+// parentheses and quotes.
+typedef struct hsc__piece {
+  hsc_view text, key;
+} hsc__piece;
+bool hsc__next_piece(const char **at, hsc__piece *out_piece);  // false at the end

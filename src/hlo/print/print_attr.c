@@ -330,10 +330,6 @@ static void put_bool(hsc_bytes *out, const hsc__attr_row *row, bool value) {
     put_text(out, row->text, value ? "true" : "false");
 }
 
-static bool permutes(const hsc_instr *instr) {
-  return instr->op == HSC_OP_COLLECTIVE_PERMUTE || instr->op == HSC_OP_COLLECTIVE_PERMUTE_START;
-}
-
 static void put_value(hsc_bytes *out, const hsc_instr *instr, const hsc__attr_row *row) {
   const hsc_attr *attr = &instr->attr;
   const void *place = (const char *)attr + row->place;
@@ -370,7 +366,7 @@ static void put_value(hsc_bytes *out, const hsc_instr *instr, const hsc__attr_ro
     case HSC__VALUE_GROUPS:
     case HSC__VALUE_PAIRS:
       text = *(const char *const *)place;
-      if (permutes(instr) == (row->kind == HSC__VALUE_PAIRS))
+      if (row->kind == HSC__VALUE_PAIRS || !hsc__attr_permutes(instr->op))
         put_text(out, row->text, text ? text : "{}");
       break;
     case HSC__VALUE_SLICE:

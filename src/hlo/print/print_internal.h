@@ -3,6 +3,7 @@
 #pragma once
 
 #include "hlo/ir/hlo_internal.h"
+#include "hlo/print/hlo_attrs.h"
 
 #define PUT(out, literal) hsc_bytes_append((out), (literal), sizeof(literal) - 1)
 
@@ -15,13 +16,6 @@ void hsc__put_dims(hsc_bytes *out, hsc_dims dims);                              
 void hsc__put_name(hsc_bytes *out, const char *name, const hsc_print_options *options);  // "%name"
 // C escapes, no quotes
 void hsc__put_escaped(hsc_bytes *out, const char *text);
-
-// One "key=value" of raw attribute text, which is separated by commas outside of braces, brackets,
-// parentheses and quotes.
-typedef struct hsc__piece {
-  hsc_view text, key;
-} hsc__piece;
-bool hsc__next_piece(const char **at, hsc__piece *out_piece);  // false at the end
 
 // print.c: XLA prints async-start/-update/-done of a computation that holds one instruction as that
 // op's: "custom-call-start(%x), custom_call_ target=...", and leaves the computation out. The

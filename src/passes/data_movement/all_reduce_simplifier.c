@@ -9,6 +9,7 @@
 //   after    ROOT r = negate(x)
 //
 // XLA: xla/service/all_reduce_simplifier.h
+#include "hlo/ir/groups.h"
 #include "passes/manager/passes_internal.h"
 
 static bool is_collective(hsc_op op) {
@@ -45,8 +46,7 @@ static bool matches(const hsc_instr *instr) {
 }
 
 static hsc_instr *rewrite(hsc_builder *b, hsc_instr *instr) {
-  const char *pairs = instr->attr.collective.pairs;
-  if (instr->op == HSC_OP_COLLECTIVE_PERMUTE && pairs && !strstr(pairs, "{0,0}"))
+  if (instr->op == HSC_OP_COLLECTIVE_PERMUTE && !hsc_pairs_keep(instr->attr.collective.pairs, 0))
     return hsc__uniform_constant(b, 0, instr);
   return hsc_shape_is_array(&instr->shape)
              ? instr->operands[0]
