@@ -11,6 +11,7 @@
 
 #include "cli/command.h"
 #include "cli/cut_file.h"
+#include "cli/sized_program.h"
 #include "cli/terminal.h"
 
 static void log_to_stderr(void *user, const char *domain, int level, const char *text) {
@@ -115,6 +116,8 @@ static hsc_status *run_command(const hsc_command *command,
   cli->quiet = common.quiet;
   cli->out_style = hsc_terminal_style(STDOUT_FILENO, (hsc_color_choice)common.color);
   cli->talk_style = hsc_terminal_style(STDERR_FILENO, (hsc_color_choice)common.color);
+  if (common.dims.count)
+    HSC_TRY(hsc_cli_size_programs(cli, command, args, &common.dims));
   return command->body->run(args, cli);
 }
 

@@ -2,6 +2,7 @@
 #include "base/core/clock.h"
 #include "base/files/file_io.h"
 #include "cli/command.h"
+#include "cli/sized_program.h"
 
 #include <errno.h>
 #include <sys/stat.h>
@@ -121,7 +122,9 @@ hsc_status *hsc_cli_program_file(hsc_cli *cli, const char *path) {
     return hsc_cli_usage(cli, "workers read programs themselves, so a file is needed, not %s",
                          strcmp(path, "-") ? path : "standard input");
   // A file that is not there is a mistyped command, not an experiment that failed.
-  return access(path, R_OK) ? hsc_status_errno(errno, "cannot open", path) : NULL;
+  if (access(path, R_OK))
+    return hsc_status_errno(errno, "cannot open", path);
+  return S_ISREG(found.st_mode) ? hsc_cli_check_sizes(cli, path) : NULL;
 }
 
 hsc_status *hsc_cli_check_sampling(hsc_cli *cli, double precision, double budget_s, bool exact) {

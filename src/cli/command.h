@@ -82,8 +82,10 @@ typedef struct hsc_common_args {
   int format;  // index into hsc_format_choices, -1 = not given
   int color;   // 0 auto, 1 always, 2 never
   bool quiet, help, json;
+  hsc_list dims;  // NAME=N
 } hsc_common_args;
-// Their rows: --json only for a command that can answer in JSON.
+// Their rows: --json only for a command that can answer in JSON, --dim only for one that takes
+// programs.
 const hsc_option *hsc_command_common_options(const hsc_command *command);
 // The choices of --format, of all commands; a row of the options is --format where it has these.
 extern const char *const hsc_format_choices[];
@@ -118,7 +120,7 @@ HSC_MUST_USE hsc_status *hsc_cli_check_sampling(hsc_cli *cli,
                                                 bool exact);
 // The user wrote something that cannot be: exit code 2.
 // A program that workers will read, NULL = none was given: a usage error when it is standard input,
-// a pipe or a device, which they could not read.
+// a pipe or a device, which they could not read, or has symbolic dimensions without sizes.
 HSC_MUST_USE hsc_status *hsc_cli_program_file(hsc_cli *cli, const char *path);
 HSC_MUST_USE hsc_status *hsc_cli_usage(hsc_cli *cli, const char *format, ...) HSC_PRINTF(2, 3);
 

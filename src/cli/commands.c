@@ -1,6 +1,7 @@
 // commands.c - the table of commands, made from commands.def.
 #include "base/text/text.h"
 #include "cli/command.h"
+#include "cli/sized_program.h"
 
 #define COMMAND(name, group, formats, summary) extern const hsc_command_body hsc_command_##name;
 #include "cli/commands.def"
@@ -74,17 +75,22 @@ const char *const hsc_format_choices[] = {"text", "json",    "jsonl", "markdown"
       HSC_OPTION_FLAG(hsc_common_args, quiet, "quiet|q", "no progress on stderr"), \
       HSC_OPTION_FLAG(hsc_common_args, help, "help|h", "show this help")
 
-static const hsc_option common_options[] = {
-    COMMON_ROWS,
-    HSC_OPTION_END,
-};
-static const hsc_option common_options_with_json[] = {
-    COMMON_ROWS,
-    HSC_OPTION_FLAG(hsc_common_args, json, "json", "the same as --format=json"),
-    HSC_OPTION_END,
-};
-#undef COMMON_ROWS
+#define JSON_ROW HSC_OPTION_FLAG(hsc_common_args, json, "json", "the same as --format=json")
+#define DIM_ROW \
+  HSC_OPTION_LIST(hsc_common_args, dims, "dim", "NAME=N", NULL, \
+                  "the size of a symbolic dimension of PROGRAM (jax.export): b=8, or by its place, " \
+                  "0.1=8 for dimension 1 of argument 0; several by commas")
 
 const hsc_option *hsc_command_common_options(const hsc_command *command) {
-  return command->formats & HSC_FORMAT_JSON ? common_options_with_json : common_options;
+  static const hsc_option plain[] = {COMMON_ROWS, HSC_OPTION_END};
+  static const hsc_option with_json[] = {COMMON_ROWS, JSON_ROW, HSC_OPTION_END};
+  static const hsc_option with_dim[] = {COMMON_ROWS, DIM_ROW, HSC_OPTION_END};
+  static const hsc_option with_both[] = {COMMON_ROWS, JSON_ROW, DIM_ROW, HSC_OPTION_END};
+  bool json = command->formats & HSC_FORMAT_JSON;
+  if (hsc_command_takes_programs(command))
+    return json ? with_both : with_dim;
+  return json ? with_json : plain;
 }
+#undef DIM_ROW
+#undef JSON_ROW
+#undef COMMON_ROWS

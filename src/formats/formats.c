@@ -122,15 +122,23 @@ bool hsc_format_detect(hsc_view bytes, const char *path, hsc_format *out_format)
   return path && detect_by_path(path, out_format);
 }
 
+// What a reader is told besides the bytes.
+typedef struct read_as {
+  int partition_count;        // 0 = as the program says
+  const hsc_dim_size *sizes;  // [size_count] of symbolic dimensions
+  int size_count;
+} read_as;
+
 static hsc_status *read_mlir(
-    bool is_text, hsc_view bytes, const char *path, int partition_count, hsc_module **out_module) {
+    bool is_text, hsc_view bytes, const char *path, const read_as *as, hsc_module **out_module) {
   hsc_arena *arena = NULL;
   hsc__mlir_op *top = NULL;
   HSC_TRY(hsc_arena_create(&arena));
   hsc_status *status = is_text ? hsc__mlir_text_read(bytes, path, arena, &top)
                                : hsc__mlir_bytecode_read(bytes, path, arena, &top);
   if (!status)
-    status = hsc__stablehlo_import(top, path, partition_count, out_module);
+    status = hsc__stablehlo_import(top, path, as->partition_count, as->sizes, as->size_count,
+                                   out_module);
   hsc_arena_destroy(arena);
   return status;
 }
@@ -138,17 +146,23 @@ static hsc_status *read_mlir(
 static hsc_status *read_unpacked(hsc_format format,
                                  hsc_view bytes,
                                  const char *path,
-                                 int partition_count,
+                                 const read_as *as,
                                  hsc_module **out_module) {
+  bool is_mlir = format == HSC_FORMAT_MLIR_BYTECODE || format == HSC_FORMAT_MLIR_TEXT;
+  if (as->size_count && !is_mlir)
+    return hsc_status_at(HSC_ERR(INVALID_ARGUMENT,
+                                 "%s has no symbolic dimensions: there is nothing to give %s to",
+                                 hsc_format_text(format), as->sizes[0].name),
+                         path, 0, 0, NULL);
   switch (format) {
     case HSC_FORMAT_HLO_TEXT:
       return hsc_hlo_text_parse(bytes, path, out_module);
     case HSC_FORMAT_HLO_PROTO:
       return hsc_hlo_proto_read(bytes, path, out_module);
     case HSC_FORMAT_MLIR_BYTECODE:
-      return read_mlir(false, bytes, path, partition_count, out_module);
+      return read_mlir(false, bytes, path, as, out_module);
     case HSC_FORMAT_MLIR_TEXT:
-      return read_mlir(true, bytes, path, partition_count, out_module);
+      return read_mlir(true, bytes, path, as, out_module);
     case HSC_FORMAT_COUNT:
       break;
   }
@@ -160,10 +174,10 @@ static hsc_status *read_unpacked(hsc_format format,
 static hsc_status *read_verified(hsc_format format,
                                  hsc_view bytes,
                                  const char *path,
-                                 int partition_count,
+                                 const read_as *as,
                                  hsc_module **out_module) {
   hsc_module *module;
-  HSC_TRY(read_unpacked(format, bytes, path, partition_count, &module));
+  HSC_TRY(read_unpacked(format, bytes, path, as, &module));
   hsc_status *status = hsc_module_verify(module);
   if (status) {
     hsc_module_destroy(module);
@@ -180,7 +194,7 @@ static bool is_packed(hsc_view bytes) {
 static hsc_status *read_any(const hsc_format *format,
                             hsc_view bytes,
                             const char *path,
-                            int partition_count,
+                            const read_as *as,
                             hsc_module **out_module) {
   hsc_bytes unpacked = {0};
   hsc_status *status = NULL;
@@ -199,7 +213,7 @@ static hsc_status *read_any(const hsc_format *format,
     status = hsc_status_at(status, path, 0, 0, NULL);
     goto done;
   }
-  status = read_verified(found, bytes, path, partition_count, out_module);
+  status = read_verified(found, bytes, path, as, out_module);
 
 done:
   hsc_bytes_deinit(&unpacked);
@@ -210,18 +224,27 @@ hsc_status *hsc_program_read_for(hsc_view bytes,
                                  const char *path,
                                  int partition_count,
                                  hsc_module **out_module) {
-  return read_any(NULL, bytes, path, partition_count, out_module);
+  return read_any(NULL, bytes, path, &(read_as){.partition_count = partition_count}, out_module);
+}
+
+hsc_status *hsc_program_read_sized(hsc_view bytes,
+                                   const char *path,
+                                   const hsc_dim_size *sizes,
+                                   int size_count,
+                                   hsc_module **out_module) {
+  return read_any(NULL, bytes, path, &(read_as){.sizes = sizes, .size_count = size_count},
+                  out_module);
 }
 
 hsc_status *hsc_program_read(hsc_view bytes, const char *path, hsc_module **out_module) {
-  return read_any(NULL, bytes, path, 0, out_module);
+  return read_any(NULL, bytes, path, &(read_as){0}, out_module);
 }
 
 hsc_status *hsc_program_read_as(hsc_format format,
                                 hsc_view bytes,
                                 const char *path,
                                 hsc_module **out_module) {
-  return read_any(&format, bytes, path, 0, out_module);
+  return read_any(&format, bytes, path, &(read_as){0}, out_module);
 }
 
 hsc_status *hsc_program_read_file(const char *path, hsc_module **out_module) {

@@ -46,6 +46,21 @@ HSC_MUST_USE hsc_status *hsc_program_read_for(hsc_view bytes,
                                               const char *path,
                                               int partition_count,
                                               hsc_module **out_module);
+// A size for a symbolic dimension of MLIR: by the name that JAX exported it under ("b"), or by its
+// place, "0.1" for dimension 1 of argument 0.
+typedef struct hsc_dim_size {
+  const char *name;
+  int64_t size;
+} hsc_dim_size;
+// Reads a program with symbolic dimensions as the static one that it is with these sizes. Errors:
+// FAILED_PRECONDITION for dimensions without a size, which are named; INVALID_ARGUMENT for sizes
+// that the program does not allow or does not ask for; UNIMPLEMENTED for sizes that depend on what
+// is computed.
+HSC_MUST_USE hsc_status *hsc_program_read_sized(hsc_view bytes,
+                                                const char *path,
+                                                const hsc_dim_size *sizes,
+                                                int size_count,
+                                                hsc_module **out_module);
 HSC_MUST_USE hsc_status *hsc_program_read_as(hsc_format format,
                                              hsc_view bytes,
                                              const char *path,

@@ -172,10 +172,12 @@ HSC_MUST_USE hsc_status *hsc__mlir_bytecode_write(hsc__mlir_op *top,
                                                   hsc_bytes *out);
 
 // The module operation to an HLO module, for N partitions (0 = what mhlo.num_partitions
-// says). Consumes the values' scratch fields.
+// says), with sizes for symbolic dimensions. Consumes the values' scratch fields.
 HSC_MUST_USE hsc_status *hsc__stablehlo_import(hsc__mlir_op *top,
                                                const char *path,
                                                int partition_count,
+                                               const hsc_dim_size *sizes,
+                                               int size_count,
                                                hsc_module **out_module);
 
 // "f32", "i8", "ui4", "bf16", "f8E4M3FN" <-> element types; complex ones are not among them (NULL).

@@ -13,6 +13,7 @@
 #include "formats/hlo_proto/hlo_proto_internal.h"
 #include "formats/mlir/mlir_op_rows.h"
 #include "formats/shardy/sdy_internal.h"
+#include "formats/stablehlo/stablehlo_refine.h"
 
 enum { MAX_DEPTH = 200 };
 
@@ -20,12 +21,19 @@ typedef struct function {
   hsc__mlir_op *op;
   hsc_computation *computation;  // when imported
   bool busy;                     // being imported: recursion
+  bool is_entry;
 } function;
 
 typedef struct value_list {
   hsc__mlir_value **values;
   int32_t count, capacity;
 } value_list;
+
+// What regions see of the values around them.
+typedef struct region_view {
+  value_list passed;     // as elements of the state or of the branch's operand
+  value_list constants;  // sizes, in a program with symbolic dimensions: copied into each region
+} region_view;
 
 // ---- messages, shapes, attributes ---------------------------------------------------------------
 
@@ -412,28 +420,54 @@ hsc_status *hsc__import_region(hsc__importer *im,
 
 // ---- control flow -------------------------------------------------------------------------------
 
+// Values from outside of all regions of an operation. Sizes stay constants in the regions, where
+// shapes are made of them.
+static hsc_status *find_all_captures(hsc__importer *im, const hsc__mlir_op *op, region_view *out) {
+  value_list found = {0};
+  for (int i = 0; i < op->region_count; i++)
+    if (op->regions[i])
+      HSC_TRY(find_captures(im, op->regions[i], op->regions[i], &found, 0));
+  for (int i = 0; i < found.count; i++) {
+    const hsc_instr *outer = found.values[i]->instr;
+    bool size = im->refine && outer && outer->op == HSC_OP_CONSTANT;
+    if (!add_once(size ? &out->constants : &out->passed, found.values[i], im->arena))
+      return hsc_status_out_of_memory();
+  }
+  return NULL;
+}
+
+// The constants in the computation that `b` builds, until they are restored.
+static void copy_constants(hsc_builder *b, const value_list *constants) {
+  for (int i = 0; i < constants->count; i++)
+    constants->values[i]->instr = hsc_build_clone(b, constants->values[i]->instr, NULL);
+}
+
 // A branch: one parameter, the tuple of captured values.
 static hsc_status *import_branch(hsc__importer *im,
                                  hsc__mlir_op *op,
                                  int region,
-                                 const value_list *captures,
+                                 const region_view *seen,
                                  hsc_shape shape,
                                  hsc_computation **out_computation) {
   hsc__mlir_block *block = op->regions[region];
   if (!block)
     return HSC_OP_ERR(INVALID_ARGUMENT, im, op, "branch %d is empty", region);
   saved outside = {0};
-  HSC_TRY(save(im, captures, &outside));
+  saved constants = {0};
+  HSC_TRY(save(im, &seen->passed, &outside));
+  HSC_TRY(save(im, &seen->constants, &constants));
   hsc_builder b;
   hsc_builder_init(&b, im->module, "branch");
   hsc_instr *parameter = hsc_build_parameter(&b, 0, shape, "captured");
-  for (int i = 0; i < captures->count; i++)
-    captures->values[i]->instr = hsc_build_get_tuple_element(&b, parameter, i);
+  for (int i = 0; i < seen->passed.count; i++)
+    seen->passed.values[i]->instr = hsc_build_get_tuple_element(&b, parameter, i);
+  copy_constants(&b, &seen->constants);
   hsc__mlir_op *terminator;
   hsc_status *status = hsc__import_block(im, &b, block, &terminator);
   hsc_instr *root = status ? NULL : join(im, &b, terminator, false, NULL, 0);
   hsc_status *built = hsc_builder_finish(&b, root, out_computation);
-  restore(captures, &outside);
+  restore(&seen->passed, &outside);
+  restore(&seen->constants, &constants);
   if (status) {
     hsc_status_free(built);
     return status;
@@ -442,11 +476,9 @@ static hsc_status *import_branch(hsc__importer *im,
 }
 
 static hsc_status *import_conditional(hsc__importer *im, hsc_builder *b, hsc__mlir_op *op) {
-  value_list captures = {0};
-  for (int i = 0; i < op->region_count; i++)
-    if (op->regions[i])
-      HSC_TRY(find_captures(im, op->regions[i], op->regions[i], &captures, 0));
-  hsc_instr **values = HSC_NEW_ARRAY(im->arena, hsc_instr *, captures.count + 1);
+  region_view seen = {0};
+  HSC_TRY(find_all_captures(im, op, &seen));
+  hsc_instr **values = HSC_NEW_ARRAY(im->arena, hsc_instr *, seen.passed.count + 1);
   hsc_instr **operands = HSC_NEW_ARRAY(im->arena, hsc_instr *, op->region_count + 1);
   hsc_computation **branches = HSC_NEW_ARRAY(im->arena, hsc_computation *, op->region_count + 1);
   if (!values || !operands || !branches)
@@ -454,16 +486,19 @@ static hsc_status *import_conditional(hsc__importer *im, hsc_builder *b, hsc__ml
   if (op->operand_count != 1 || op->region_count < 1)
     return HSC_OP_ERR(INVALID_ARGUMENT, im, op, "%d operands and %d branches", op->operand_count,
                       op->region_count);
-  for (int i = 0; i < captures.count; i++)
-    values[i] = captures.values[i]->instr;
-  hsc_instr *captured = hsc_build_tuple(b, captures.count, values);
+  for (int i = 0; i < seen.passed.count; i++)
+    values[i] = seen.passed.values[i]->instr;
+  hsc_instr *captured = hsc_build_tuple(b, seen.passed.count, values);
   operands[0] = op->operands[0]->instr;
   for (int i = 0; i < op->region_count; i++) {
     operands[i + 1] = captured;
-    HSC_TRY(import_branch(im, op, i, &captures, captured->shape, &branches[i]));
+    HSC_TRY(import_branch(im, op, i, &seen, captured->shape, &branches[i]));
   }
   hsc_shape shape;
-  HSC_TRY(hsc__import_result_shape(im, op, &shape));
+  if (im->refine && hsc__refine_is_dynamic(op))
+    shape = branches[0]->root->shape;
+  else
+    HSC_TRY(hsc__import_result_shape(im, op, &shape));
   // `if` gives its first region for true; so does HLO's conditional by a predicate.
   hsc_instr *conditional = hsc_build_calls(b, HSC_OP_CONDITIONAL, shape, op->region_count + 1,
                                            operands, op->region_count, branches);
@@ -475,24 +510,27 @@ static hsc_status *import_conditional(hsc__importer *im, hsc_builder *b, hsc__ml
 static hsc_status *import_loop_region(hsc__importer *im,
                                       hsc__mlir_op *op,
                                       int region,
-                                      const value_list *captures,
+                                      const region_view *seen,
                                       hsc_shape state,
                                       hsc_computation **out_computation) {
   hsc__mlir_block *block = op->regions[region];
   if (!block || block->argument_count != op->operand_count)
     return HSC_OP_ERR(INVALID_ARGUMENT, im, op, "its regions do not take the loop's state");
   saved outside = {0};
-  HSC_TRY(save(im, captures, &outside));
+  saved constants = {0};
+  HSC_TRY(save(im, &seen->passed, &outside));
+  HSC_TRY(save(im, &seen->constants, &constants));
   hsc_builder b;
   hsc_builder_init(&b, im->module, region == 0 ? "cond" : "body");
   hsc_instr *parameter = hsc_build_parameter(&b, 0, state, "arg_tuple");
   for (int i = 0; i < block->argument_count; i++)
     block->arguments[i].instr = hsc_build_get_tuple_element(&b, parameter, i);
-  hsc_instr **passed = HSC_NEW_ARRAY(im->arena, hsc_instr *, captures->count + 1);
+  hsc_instr **passed = HSC_NEW_ARRAY(im->arena, hsc_instr *, seen->passed.count + 1);
   HSC_TRY(hsc_arena_status(im->arena));
-  for (int i = 0; i < captures->count; i++)
-    passed[i] = captures->values[i]->instr =
+  for (int i = 0; i < seen->passed.count; i++)
+    passed[i] = seen->passed.values[i]->instr =
         hsc_build_get_tuple_element(&b, parameter, op->operand_count + i);
+  copy_constants(&b, &seen->constants);
   hsc__mlir_op *terminator;
   hsc_status *status = hsc__import_block(im, &b, block, &terminator);
   hsc_instr *root;
@@ -501,9 +539,10 @@ static hsc_status *import_loop_region(hsc__importer *im,
   else if (region == 0)
     root = join(im, &b, terminator, false, NULL, 0);
   else
-    root = join(im, &b, terminator, true, passed, captures->count);
+    root = join(im, &b, terminator, true, passed, seen->passed.count);
   hsc_status *built = hsc_builder_finish(&b, root, out_computation);
-  restore(captures, &outside);
+  restore(&seen->passed, &outside);
+  restore(&seen->constants, &constants);
   if (status) {
     hsc_status_free(built);
     return status;
@@ -512,24 +551,22 @@ static hsc_status *import_loop_region(hsc__importer *im,
 }
 
 static hsc_status *import_while(hsc__importer *im, hsc_builder *b, hsc__mlir_op *op) {
-  value_list captures = {0};
+  region_view seen = {0};
   if (op->region_count != 2)
     return HSC_OP_ERR(INVALID_ARGUMENT, im, op, "%d regions instead of condition and body",
                       op->region_count);
-  for (int i = 0; i < 2; i++)
-    if (op->regions[i])
-      HSC_TRY(find_captures(im, op->regions[i], op->regions[i], &captures, 0));
-  int count = op->operand_count + captures.count;
+  HSC_TRY(find_all_captures(im, op, &seen));
+  int count = op->operand_count + seen.passed.count;
   hsc_instr **values = HSC_NEW_ARRAY(im->arena, hsc_instr *, count + 1);
   HSC_TRY(hsc_arena_status(im->arena));
   for (int i = 0; i < op->operand_count; i++)
     values[i] = op->operands[i]->instr;
-  for (int i = 0; i < captures.count; i++)
-    values[op->operand_count + i] = captures.values[i]->instr;
+  for (int i = 0; i < seen.passed.count; i++)
+    values[op->operand_count + i] = seen.passed.values[i]->instr;
   hsc_instr *init = hsc_build_tuple(b, count, values);
   hsc_computation *called[2];
   for (int i = 0; i < 2; i++)
-    HSC_TRY(import_loop_region(im, op, i, &captures, init->shape, &called[i]));
+    HSC_TRY(import_loop_region(im, op, i, &seen, init->shape, &called[i]));
   hsc_instr *loop = hsc_build_calls(b, HSC_OP_WHILE, init->shape, 1, &init, 2, called);
   HSC_TRY(hsc__import_attributes(im, op, loop));
   for (int i = 0; i < op->result_count; i++)
@@ -571,6 +608,11 @@ static hsc_status *composite_attributes(hsc__importer *im,
   return status ? status : hsc_arena_status(arena);
 }
 
+const hsc__mlir_op *hsc__import_function_op(const hsc__importer *im, hsc_view name) {
+  const function *f = hsc_map_get(im->functions, name);
+  return f ? f->op : NULL;
+}
+
 hsc_status *hsc__import_function_by_name(hsc__importer *im,
                                          const hsc__mlir_op *op,
                                          hsc_view name,
@@ -585,7 +627,7 @@ hsc_status *hsc__import_function_by_name(hsc__importer *im,
 }
 
 // In a program for several partitions calls are in line, so that what is known of parts goes
-// through them.
+// through them; in one with symbolic dimensions too, because each call may be of other sizes.
 static hsc_status *import_inline(hsc__importer *im,
                                  hsc_builder *b,
                                  hsc__mlir_op *op,
@@ -600,7 +642,8 @@ static hsc_status *import_inline(hsc__importer *im,
   im->inlined += block->op_count + 1;
   if (im->inlined > 1 << 22)
     return HSC_OP_ERR(RESOURCE_EXHAUSTED, im, op,
-                      "more than %d operations in calls of a program for several partitions",
+                      "more than %d operations in calls of a program for several partitions or "
+                      "with symbolic dimensions",
                       1 << 22);
   f->busy = true;
   for (int i = 0; i < op->operand_count; i++)
@@ -620,7 +663,7 @@ static hsc_status *import_call(hsc__importer *im,
                                hsc_builder *b,
                                hsc__mlir_op *op,
                                const char *attribute) {
-  if (im->sdy)
+  if (im->sdy || im->refine)
     return import_inline(im, b, op, hsc__import_text(op, attribute));
   hsc_computation *computation;
   HSC_TRY(hsc__import_function_by_name(im, op, hsc__import_text(op, attribute), &computation));
@@ -758,6 +801,8 @@ static hsc_status *import_op(hsc__importer *im, hsc_builder *b, hsc__mlir_op *op
   flow_function *import = row >= 0 ? flows[row] : hsc__import_plain_op;
   hsc_status *status = import(im, b, op, row);
   im->depth--;
+  if (!status && im->refine)
+    status = hsc__refine_fold(im, b, op);
   if (status || !b->status)
     return status;
   status = b->status;  // the builder refused a shape: it is this operation's fault
@@ -889,7 +934,10 @@ static hsc_status *import_arguments(
   for (int i = 0; i < block->argument_count; i++) {
     hsc_shape shape;
     char argument[32];
-    HSC_TRY(hsc__import_shape(im, f->op, block->arguments[i].type, &shape));
+    if (im->refine && f->is_entry)
+      HSC_TRY(hsc__refine_argument(im, f->op, i, &shape));
+    else
+      HSC_TRY(hsc__import_shape(im, f->op, block->arguments[i].type, &shape));
     snprintf(argument, sizeof argument, "Arg_%d", i);
     if (parted)
       HSC_TRY(hsc__sdy_argument(im, b, f->op, i, shape, argument, &block->arguments[i].instr));
@@ -1295,6 +1343,8 @@ static hsc_status *import_module(hsc__importer *im) {
     entry = last;
   if (!entry)
     return HSC_OP_ERR(INVALID_ARGUMENT, im, im->top, "the module has no function @main");
+  entry->is_entry = true;
+  HSC_TRY(hsc__refine_begin(im, entry->op, im->sizes, im->size_count));
   HSC_TRY(import_function(im, entry));
   im->module->entry = entry->computation;
   im->module->num_partitions = (int32_t)partitions;
@@ -1303,6 +1353,9 @@ static hsc_status *import_module(hsc__importer *im) {
   HSC_TRY(hsc__sdy_clean(im));
   HSC_TRY(import_layouts(im, entry->op));
   HSC_TRY(hsc_module_sort(im->module));
+  if (im->refine)
+    HSC_FOR_EACH_COMPUTATION (im->module, computation)
+      hsc__refine_clean(computation);
   if (!im->sdy)
     return NULL;
   // what parts were made of, too
@@ -1314,8 +1367,14 @@ static hsc_status *import_module(hsc__importer *im) {
 hsc_status *hsc__stablehlo_import(hsc__mlir_op *top,
                                   const char *path,
                                   int partition_count,
+                                  const hsc_dim_size *sizes,
+                                  int size_count,
                                   hsc_module **out_module) {
-  hsc__importer im = {.top = top, .path = path, .partition_count = partition_count};
+  hsc__importer im = {.top = top,
+                      .path = path,
+                      .partition_count = partition_count,
+                      .sizes = sizes,
+                      .size_count = size_count};
   hsc_status *status = NULL;
   *out_module = NULL;
   HSC_GOTO(hsc_arena_create(&im.arena));

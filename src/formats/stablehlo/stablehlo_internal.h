@@ -20,6 +20,10 @@ typedef struct hsc__importer {
   int64_t inlined;      // operations of calls that are in line
   // meshes and parts of arrays (sdy_import.c); NULL = the program has no mesh
   struct hsc__sdy *sdy;
+  const hsc_dim_size *sizes;  // [size_count] as the user gives them
+  int size_count;
+  // what symbolic dimensions are (stablehlo_refine.h); NULL = all shapes are known
+  struct hsc__refine *refine;
 } hsc__importer;
 
 // INVALID_ARGUMENT or UNIMPLEMENTED at the operation: "stablehlo.dot_general: ...
@@ -54,6 +58,8 @@ HSC_MUST_USE hsc_status *hsc__import_function_by_name(hsc__importer *im,
                                                       const hsc__mlir_op *op,
                                                       hsc_view name,
                                                       hsc_computation **out_computation);
+// The operation that is the function of this name; NULL when there is none.
+const hsc__mlir_op *hsc__import_function_op(const hsc__importer *im, hsc_view name);
 // What is not StableHLO's own: sharding, frontend attributes, configuration, accuracy; attributes
 // of other dialects become frontend attributes.
 HSC_MUST_USE hsc_status *hsc__import_attributes(hsc__importer *im,

@@ -11,7 +11,7 @@
 #include "base/text/text.h"
 #include "formats/hlo_proto/hlo_proto_internal.h"
 #include "formats/shardy/sdy_internal.h"
-#include "formats/stablehlo/stablehlo_internal.h"
+#include "formats/stablehlo/stablehlo_refine.h"
 
 typedef struct frame {
   hsc__importer *im;
@@ -1164,8 +1164,8 @@ static hsc_status *import_custom_call(frame *f) {
     HSC_TRY(hsc_arena_status(arena_of(f)));
     for (int i = 0; i < called->count; i++)
       HSC_TRY(hsc__import_function_by_name(f->im, f->op, called->elements[i]->text, &list[i]));
-    f->instr = hsc_build_calls(f->b, f->hlo, f->shape, f->op->operand_count, f->operands,
-                               called->count, list);
+    f->instr =
+        hsc_build_calls(f->b, f->hlo, f->shape, f->count, f->operands, called->count, list);
   } else {
     build(f);
   }
@@ -1325,15 +1325,26 @@ hsc_status *hsc__import_plain_op(hsc__importer *im, hsc_builder *b, hsc__mlir_op
                 : HSC_OP_ERR(UNIMPLEMENTED, im, op, "%s: not built yet: importing this operation",
                              op->written_name);
   }
-  frame f = {.im = im, .b = b, .op = op, .hlo = rows[row].hlo};
-  HSC_TRY(hsc__import_result_shape(im, op, &f.shape));
+  frame f = {.im = im, .b = b, .op = op, .hlo = rows[row].hlo, .count = op->operand_count};
+  bool open = im->refine && hsc__refine_is_dynamic(op);
+  bool infer = false;
+  bool done = false;
+  if (im->refine)
+    HSC_TRY(hsc__refine_special(im, b, op, &done));
+  if (done)
+    return NULL;
+  if (open && f.hlo == HSC_OP_CUSTOM_CALL)
+    HSC_TRY(hsc__refine_custom_shapes(im, op, &f.shape, &f.count));
+  else if (open)
+    HSC_TRY(hsc__refine_result(im, op, f.hlo, &f.shape, &infer));
+  else
+    HSC_TRY(hsc__import_result_shape(im, op, &f.shape));
   hsc_instr *few[8] = {NULL};
   f.operands = op->operand_count < (int)HSC_COUNT_OF(few)
                    ? few
                    : HSC_NEW_ARRAY(im->arena, hsc_instr *, op->operand_count + 1);
   if (!f.operands)
     return hsc_status_out_of_memory();
-  f.count = op->operand_count;
   for (int i = 0; i < op->operand_count; i++) {
     f.operands[i] = op->operands[i]->instr;
     if (!f.operands[i])
@@ -1355,6 +1366,8 @@ hsc_status *hsc__import_plain_op(hsc__importer *im, hsc_builder *b, hsc__mlir_op
                       op->operand_count, needed);
   // Several results, and operations whose one result HLO gives as a tuple, are tuples.
   HSC_TRY(rows[row].import(&f));
+  if (infer)
+    HSC_TRY(hsc__refine_infer(im, op, f.instr));
   bool own = true;  // the operand itself, when the operation is nothing
   for (int i = 0; i < op->operand_count; i++)
     own &= f.instr != op->operands[i]->instr;
