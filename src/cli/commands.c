@@ -77,9 +77,10 @@ const char *const hsc_format_choices[] = {"text", "json",    "jsonl", "markdown"
 
 #define JSON_ROW HSC_OPTION_FLAG(hsc_common_args, json, "json", "the same as --format=json")
 #define DIM_ROW \
-  HSC_OPTION_LIST(hsc_common_args, dims, "dim", "NAME=N", NULL, \
-                  "the size of a symbolic dimension of PROGRAM (jax.export): b=8, or by its place, " \
-                  "0.1=8 for dimension 1 of argument 0; several by commas")
+  HSC_OPTION_LIST( \
+      hsc_common_args, dims, "dim", "NAME=N", NULL, \
+      "the size of a symbolic dimension of PROGRAM (jax.export): b=8, or by its place, " \
+      "0.1=8 for dimension 1 of argument 0; several by commas")
 
 const hsc_option *hsc_command_common_options(const hsc_command *command) {
   static const hsc_option plain[] = {COMMON_ROWS, HSC_OPTION_END};

@@ -104,6 +104,7 @@ static hsc_status *size_program(hsc_cli *cli,
   HSC_TRY(hsc_file_read(*io_path, &bytes));
   hsc_status *status =
       hsc_program_read_sized(hsc_bytes_view(&bytes), *io_path, sizes, (int)dims->count, &module);
+  cli->is_usage_error |= status && hsc_status_code(status) == HSC_FAILED_PRECONDITION;
   if (!status)
     status = write_copy(cli, *io_path, dims, hsc_bytes_view(&bytes), module, io_path);
   hsc_module_destroy(module);

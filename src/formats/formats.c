@@ -150,10 +150,10 @@ static hsc_status *read_unpacked(hsc_format format,
                                  hsc_module **out_module) {
   bool is_mlir = format == HSC_FORMAT_MLIR_BYTECODE || format == HSC_FORMAT_MLIR_TEXT;
   if (as->size_count && !is_mlir)
-    return hsc_status_at(HSC_ERR(INVALID_ARGUMENT,
-                                 "%s has no symbolic dimensions: there is nothing to give %s to",
-                                 hsc_format_text(format), as->sizes[0].name),
-                         path, 0, 0, NULL);
+    return hsc_status_at(
+        HSC_ERR(INVALID_ARGUMENT, "%s has no symbolic dimensions: there is nothing to give %s to",
+                hsc_format_text(format), as->sizes[0].name),
+        path, 0, 0, NULL);
   switch (format) {
     case HSC_FORMAT_HLO_TEXT:
       return hsc_hlo_text_parse(bytes, path, out_module);

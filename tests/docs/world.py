@@ -67,6 +67,7 @@ FILES = {
 }
 MAKE = {
     "softmax.hlo": "cp tests/golden/passes/why-names-causes-and-confirms-them/in.hlo softmax.hlo",
+    "symbolic.mlir": "cp tests/golden/convert/symbolic-dimensions-get-sizes/in.mlir symbolic.mlir",
     "train.log": "cp tests/golden/explain/worst-first/app.log train.log",
     "n1000.mlir": "hloscope convert growing.hlo -o n1000.mlir",
     "n2000.mlir": (

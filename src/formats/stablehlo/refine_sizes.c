@@ -240,9 +240,8 @@ static void take_specs(hsc__refine *refine, const hsc__mlir_block *block, hsc_vi
 static hsc_view constant_name(const hsc__importer *im, const hsc__mlir_op *op, int index) {
   const hsc__mlir_op *callee = hsc__import_function_op(im, hsc__import_text(op, "callee"));
   const hsc__mlir_attr *list = callee ? hsc__mlir_attr_get(callee, "arg_attrs") : NULL;
-  const hsc__mlir_attr *dict = list && list->kind == HSC_MLIR_ARRAY && index < list->count
-                                   ? list->elements[index]
-                                   : NULL;
+  const hsc__mlir_attr *dict =
+      list && list->kind == HSC_MLIR_ARRAY && index < list->count ? list->elements[index] : NULL;
   for (int i = 0; dict && dict->kind == HSC_MLIR_DICT && i < dict->count; i++)
     if (hsc_view_equals_text(dict->entries[i].name, "jax.global_constant") &&
         dict->entries[i].value->kind == HSC_MLIR_STRING)
@@ -342,9 +341,8 @@ static hsc_status *say_missing(hsc__importer *im, const hsc__mlir_op *entry) {
     hsc_bytes_printf(&names, "%s%.*s", i ? ", " : "", (int)name.size, name.data);
     hsc_bytes_printf(&example, "%s%.*s=8", i ? "," : "", (int)name.size, name.data);
   }
-  hsc_status *status =
-      HSC_OP_ERR(FAILED_PRECONDITION, im, entry, "dimension%s without a size: %s",
-                 refine->missing_count == 1 ? "" : "s", hsc_bytes_text(&names));
+  hsc_status *status = HSC_OP_ERR(FAILED_PRECONDITION, im, entry, "dimension%s without a size: %s",
+                                  refine->missing_count == 1 ? "" : "s", hsc_bytes_text(&names));
   bool places = refine->missing[0].data[0] >= '0' && refine->missing[0].data[0] <= '9';
   status = hsc_status_hint(
       status, "the program was exported with symbolic shapes; give sizes: --dim %s%s",

@@ -1164,8 +1164,7 @@ static hsc_status *import_custom_call(frame *f) {
     HSC_TRY(hsc_arena_status(arena_of(f)));
     for (int i = 0; i < called->count; i++)
       HSC_TRY(hsc__import_function_by_name(f->im, f->op, called->elements[i]->text, &list[i]));
-    f->instr =
-        hsc_build_calls(f->b, f->hlo, f->shape, f->count, f->operands, called->count, list);
+    f->instr = hsc_build_calls(f->b, f->hlo, f->shape, f->count, f->operands, called->count, list);
   } else {
     build(f);
   }

@@ -194,11 +194,8 @@ static hsc_status *elementwise_shape(const hsc__importer *im,
                     type->rank);
 }
 
-hsc_status *hsc__refine_result(hsc__importer *im,
-                               const hsc__mlir_op *op,
-                               hsc_op hlo,
-                               hsc_shape *out_shape,
-                               bool *out_infer) {
+hsc_status *hsc__refine_result(
+    hsc__importer *im, const hsc__mlir_op *op, hsc_op hlo, hsc_shape *out_shape, bool *out_infer) {
   int listed = shape_operand_of(op->name);
   bool each = hlo < HSC_OP_COUNT && (hsc_op_traits(hlo) & HSC_TRAIT_ELEMENTWISE);
   each |= hlo == HSC_OP_SELECT || hlo == HSC_OP_CLAMP;
@@ -291,11 +288,8 @@ static hsc_status *import_assertion(const hsc__importer *im, const hsc__mlir_op 
 }
 
 // A list of integers that is an operand.
-static hsc_status *list_of(const hsc__importer *im,
-                           const hsc__mlir_op *op,
-                           int operand,
-                           int count,
-                           int64_t *out_values) {
+static hsc_status *list_of(
+    const hsc__importer *im, const hsc__mlir_op *op, int operand, int count, int64_t *out_values) {
   const hsc_instr *list = op->operands[operand]->instr;
   for (int i = 0; i < count; i++)
     if (!hsc__refine_int(list, i, &out_values[i]))
@@ -335,8 +329,7 @@ static hsc_status *import_reduce_window(hsc__importer *im, hsc_builder *b, hsc__
   hsc_shape shape;
   bool infer;
   HSC_TRY(hsc__refine_result(im, op, HSC_OP_REDUCE_WINDOW, &shape, &infer));
-  hsc_instr *instr =
-      hsc_build_calls(b, HSC_OP_REDUCE_WINDOW, shape, 2 * n, operands, 1, &reducer);
+  hsc_instr *instr = hsc_build_calls(b, HSC_OP_REDUCE_WINDOW, shape, 2 * n, operands, 1, &reducer);
   instr->attr.window.window = (hsc_window){.rank = rank, .dims = window};
   HSC_TRY(hsc__refine_infer(im, op, instr));
   hsc__import_set_results(b, op, instr);
@@ -352,8 +345,7 @@ static hsc_status *import_random_bits(hsc__importer *im, hsc_builder *b, hsc__ml
   hsc_shape parts[2] = {op->operands[0]->instr->shape};
   HSC_TRY(listed_shape(im, op, op->results[1].type, 1, &parts[1]));
   hsc_shape shape = hsc_shape_tuple(im->module->arena, 2, parts);
-  hsc_instr *instr =
-      hsc_build(b, HSC_OP_RNG_BIT_GENERATOR, shape, 1, &op->operands[0]->instr);
+  hsc_instr *instr = hsc_build(b, HSC_OP_RNG_BIT_GENERATOR, shape, 1, &op->operands[0]->instr);
   instr->attr.rng.algorithm = (hsc_rng_algorithm)algorithm;
   hsc__import_set_results(b, op, instr);
   return NULL;
@@ -462,8 +454,7 @@ hsc_status *hsc__refine_custom_shapes(const hsc__importer *im,
     if (listed.v[i] < *out_kept)
       *out_kept = (int)listed.v[i];
   }
-  *out_shape = op->result_count == 1
-                   ? shapes[0]
-                   : hsc_shape_tuple(im->module->arena, op->result_count, shapes);
+  *out_shape = op->result_count == 1 ? shapes[0]
+                                     : hsc_shape_tuple(im->module->arena, op->result_count, shapes);
   return NULL;
 }
