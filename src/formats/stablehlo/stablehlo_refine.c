@@ -248,7 +248,7 @@ hsc_status *hsc__refine_infer(hsc__importer *im, const hsc__mlir_op *op, hsc_ins
   return NULL;
 }
 
-// ---- operations that only such programs have -------------------------------------------------------------------------------
+// ---- operations that only such programs have ----------------------------------------------------
 
 // The message of a failed check, its {0}, {1} ... replaced by the operands after the condition.
 static hsc_status *assertion_failed(const hsc__importer *im, const hsc__mlir_op *op) {
