@@ -74,7 +74,7 @@ static hsc_status *read_mlir(
                                : hsc__mlir_bytecode_read(bytes, "bench", arena, &top);
   t->tree = now() - start;
   if (!status)
-    status = hsc__stablehlo_import(top, "bench", 0, out_module);
+    status = hsc__stablehlo_import(top, "bench", 0, NULL, 0, out_module);
   hsc_arena_destroy(arena);
   return status;
 }
