@@ -1316,6 +1316,22 @@ static const struct {
 #include "formats/mlir/stablehlo_ops.def"
 };
 
+// The shape to build with; *out_infer: it is to be inferred afterwards.
+static hsc_status *result_shape(frame *f, bool *out_infer) {
+  *out_infer = false;
+  if (!f->im->refine || !hsc__refine_is_dynamic(f->op))
+    return hsc__import_result_shape(f->im, f->op, &f->shape);
+  if (f->hlo == HSC_OP_CUSTOM_CALL)
+    return hsc__refine_custom_shapes(f->im, f->op, &f->shape, &f->count);
+  return hsc__refine_result(f->im, f->op, f->hlo, &f->shape, out_infer);
+}
+
+static int needed_operands(hsc_op op) {
+  if (op == HSC_OP_OUTFEED || op == HSC_OP_SEND)
+    return 1;  // their data may be none or several
+  return hsc_op_arity(op) == VARIADIC_ARITY ? 0 : hsc_op_arity(op);
+}
+
 hsc_status *hsc__import_plain_op(hsc__importer *im, hsc_builder *b, hsc__mlir_op *op, int row) {
   if (row < 0 || !rows[row].import) {
     bool done;
@@ -1325,19 +1341,13 @@ hsc_status *hsc__import_plain_op(hsc__importer *im, hsc_builder *b, hsc__mlir_op
                              op->written_name);
   }
   frame f = {.im = im, .b = b, .op = op, .hlo = rows[row].hlo, .count = op->operand_count};
-  bool open = im->refine && hsc__refine_is_dynamic(op);
   bool infer = false;
   bool done = false;
   if (im->refine)
     HSC_TRY(hsc__refine_special(im, b, op, &done));
   if (done)
     return NULL;
-  if (open && f.hlo == HSC_OP_CUSTOM_CALL)
-    HSC_TRY(hsc__refine_custom_shapes(im, op, &f.shape, &f.count));
-  else if (open)
-    HSC_TRY(hsc__refine_result(im, op, f.hlo, &f.shape, &infer));
-  else
-    HSC_TRY(hsc__import_result_shape(im, op, &f.shape));
+  HSC_TRY(result_shape(&f, &infer));
   hsc_instr *few[8] = {NULL};
   f.operands = op->operand_count < (int)HSC_COUNT_OF(few)
                    ? few
@@ -1351,15 +1361,7 @@ hsc_status *hsc__import_plain_op(hsc__importer *im, hsc_builder *b, hsc__mlir_op
   }
   if (f.hlo == HSC_OP_OPT_BARRIER && !op->operand_count && !op->result_count)
     return NULL;
-  // their data may be none or several
-  bool joined = f.hlo == HSC_OP_OUTFEED || f.hlo == HSC_OP_SEND;
-  int needed;
-  if (joined)
-    needed = 1;
-  else if (hsc_op_arity(f.hlo) == VARIADIC_ARITY)
-    needed = 0;
-  else
-    needed = hsc_op_arity(f.hlo);
+  int needed = needed_operands(f.hlo);
   if (op->operand_count < needed)
     return HSC_OP_ERR(INVALID_ARGUMENT, im, op, "%s: %d operands, it needs %d", op->written_name,
                       op->operand_count, needed);
