@@ -204,6 +204,22 @@ done:
 
 // ---- the first view of the page -----------------------------------------------------------------
 
+// Operators that have a time and no count of flops (calls of libraries that have none): they have
+// no place under the roofline, and the page says how much of the time they are.
+static void add_uncounted(const hsc_table *all, hsc_bytes *out_sums) {
+  size_t count = 0;
+  double share = 0;
+  for (size_t i = 0; i < hsc_table_row_count(all); i++) {
+    if (!isnan(hsc_cli_number(all, i, "flops")) || !(hsc_cli_number(all, i, "self_time") > 0))
+      continue;
+    double part = hsc_cli_number(all, i, "share");
+    count++;
+    share += isnan(part) ? 0 : part;
+  }
+  hsc_bytes_printf(out_sums, "{\"uncounted\": {\"operators\": %zu, \"share\": %.17g}}", count,
+                   share);
+}
+
 static void fill_lead(const hsc_table *all,
                       const hsc_table *steps,
                       const char *path,
@@ -221,6 +237,7 @@ static void fill_lead(const hsc_table *all,
   hsc_lead_number(lead, (double)rows, "", "", "operators");
   hsc_lead_number(lead, sum_of(all, "self_time"), "ns", "", "in operators, without what they wait");
   hsc_lead_number(lead, (double)hsc_table_row_count(steps), "", "", "steps");
+  add_uncounted(all, &lead->sums);
   hsc_bytes_printf(&lead->next,
                    "Each operator with its line of source: hloscope tables %s "
                    "hlo-operators",

@@ -12,6 +12,8 @@
 //                 "time": box}
 //   passes_time  {"time": box}
 //   patterns     {"shares": {configuration: {phase: share}}, "sampling": text or null}
+// A profile's are hsc_cli_profile_lead's, which has its operators at hand:
+//   profile      {"uncounted": {"operators", "share" of all operators' time}}
 // A box is {"name", "value" in seconds, "children": [box]}: one inside the other, as a compile's
 // pipelines and passes are. Failures of memory are sticky in `out`.
 void hsc_report_sums(const char *kind, const json_t *document, hsc_bytes *out);

@@ -81,7 +81,7 @@ static const struct {
   enum known_type type;
 } known[] = {
 #define OPTION(name, number, type) {#name, KNOWN_##type},
-#include "pjrt/debug_options.def"
+#include "plugin/debug_options.def"
 #undef OPTION
 };
 

@@ -98,6 +98,12 @@ static void emit(
   hsc_bytes_deinit(&out);
 }
 
+// The number beside it; the last one's is itself.
+static long long stepped(long long value, int step) {
+  long long next;
+  return __builtin_add_overflow(value, step, &next) ? value : next;
+}
+
 static void change_numbers(near_miss_text *t) {
   for (int i = 0; i < t->count; i++) {
     if (!t->tokens[i].is_number)
@@ -105,7 +111,7 @@ static void change_numbers(near_miss_text *t) {
     long long value = strtoll(t->text + t->tokens[i].at, NULL, 10);
     for (int step = -1; step <= 1; step += 2) {
       char by[32];
-      snprintf(by, sizeof by, "%lld", value + step);
+      snprintf(by, sizeof by, "%lld", stepped(value, step));
       emit(t, i, by, -1, NULL, "number");
     }
     if (i + 1 == t->count || !t->tokens[i + 1].is_number ||
@@ -119,8 +125,8 @@ static void change_numbers(near_miss_text *t) {
       emit(t, i, first, i + 1, second, "swapped with the next");
     }
     for (int step = -1; step <= 1; step += 2) {
-      snprintf(first, sizeof first, "%lld", value + step);
-      snprintf(second, sizeof second, "%lld", next + step);
+      snprintf(first, sizeof first, "%lld", stepped(value, step));
+      snprintf(second, sizeof second, "%lld", stepped(next, step));
       emit(t, i, first, i + 1, second, "together with the next");
     }
   }

@@ -4,7 +4,6 @@
 
 #include <math.h>
 
-#include "base/wire/wire.h"
 #include "lab/versions/release_search_internal.h"
 
 enum { RELEASES = 30 };
@@ -180,42 +179,42 @@ static void releases_that_cannot_be_tried_are_stepped_over(void **state) {
   json_decref(changes);
 }
 
-// As jaxlib gives them: DebugOptions in ExecutableBuildOptions in CompileOptions.
-static void defaults_are_read_from_compile_options(void **state) {
-  hsc_bytes bytes = {0};
-  hsc_bytes words = {0};
-  size_t build = hsc_wire_begin(&bytes, 3);
-  hsc_wire_put_varint(&bytes, 1, 5);
-  size_t debug = hsc_wire_begin(&bytes, 3);
-  hsc_wire_put_varint(&bytes, 359, 1);      // xla_cpu_use_xnnpack, BOOL
-  hsc_wire_put_varint(&bytes, 31, 3);       // xla_backend_optimization_level, INT
-  hsc_wire_put_text(&bytes, 333, "AVX2");   // xla_cpu_max_isa, TEXT
-  hsc_wire_put_text(&bytes, 30, "fusion");  // xla_disable_hlo_passes, LIST
-  hsc_wire_put_text(&bytes, 30, "algsimp");
-  hsc_wire_put_bytes(&bytes, 422, "\1\2", 2);  // packed enumerators
-  hsc_wire_put_varint(&bytes, 99999, 7);
-  hsc_wire_end(&bytes, debug);
-  hsc_wire_end(&bytes, build);
-  hsc_bytes_append_text(&words, "a warning of absl\nDEFAULTS ");
-  for (size_t i = 0; i < bytes.size; i++)
-    hsc_bytes_printf(&words, "%02x", (unsigned char)bytes.data[i]);
-  hsc_bytes_append_text(&words, "\n");
-  json_t *defaults = hsc__release_defaults(hsc_bytes_text(&words));
-  json_t *wanted =
-      json_pack("{s:s, s:s, s:s, s:s, s:s, s:s}", "xla_cpu_use_xnnpack", "true",
-                "xla_backend_optimization_level", "3", "xla_cpu_max_isa", "AVX2",
-                "xla_disable_hlo_passes", "fusion,algsimp", "xla_cpu_experimental_ynn_fusion_type",
-                "0x0102", "option number 99999", "7");
-  assert_true(json_equal(defaults, wanted));
+// A new option that is on counts as off before; other devices' options and dumps say nothing.
+static void changed_defaults_are_differences_to_try(void **state) {
+  hsc_flag before_items[] = {
+      {.name = "xla_cpu_use_xnnpack", .type = HSC_FLAG_BOOL, .preset = "false"},
+      {.name = "xla_cpu_max_isa", .type = HSC_FLAG_TEXT, .preset = ""},
+      {.name = "xla_backend_optimization_level", .type = HSC_FLAG_INT, .preset = "3"},
+      {.name = "xla_gpu_autotune_level", .type = HSC_FLAG_INT, .preset = "3"},
+      {.name = "xla_dump_to", .type = HSC_FLAG_TEXT, .preset = ""},
+      {.name = "xla_cpu_gone", .type = HSC_FLAG_BOOL, .preset = "true"},
+      {.name = "xla_cpu_untold", .type = HSC_FLAG_BOOL},
+  };
+  hsc_flag after_items[] = {
+      {.name = "xla_cpu_use_xnnpack", .type = HSC_FLAG_BOOL, .preset = "true"},
+      {.name = "xla_cpu_max_isa", .type = HSC_FLAG_TEXT, .preset = ""},
+      {.name = "xla_backend_optimization_level", .type = HSC_FLAG_INT, .preset = "2"},
+      {.name = "xla_gpu_autotune_level", .type = HSC_FLAG_INT, .preset = "4"},
+      {.name = "xla_dump_to", .type = HSC_FLAG_TEXT, .preset = "x"},
+      {.name = "xla_cpu_new", .type = HSC_FLAG_BOOL, .preset = "true"},
+      {.name = "xla_cpu_new_number", .type = HSC_FLAG_INT, .preset = "7"},
+      {.name = "xla_cpu_untold", .type = HSC_FLAG_BOOL, .preset = "true"},
+  };
+  hsc_flags before = {.items = before_items, .count = HSC_COUNT_OF(before_items)};
+  hsc_flags after = {.items = after_items, .count = HSC_COUNT_OF(after_items)};
+  hsc__versions v = {.device = "xla-cpu"};
+  json_t *differences = json_array();
+  assert_null(hsc__version_changed_defaults(&v, &before, &after, differences));
+  json_t *wanted = json_pack("{s:s, s:s, s:s}", "xla_cpu_use_xnnpack", "false",
+                             "xla_backend_optimization_level", "3", "xla_cpu_new", "false");
+  assert_true(json_equal(v.changed_defaults, wanted));
+  assert_int_equal(json_array_size(differences), 3);
+  assert_string_equal(json_string_value(json_object_get(json_array_get(differences, 0), "what")),
+                      "default of xla_cpu_use_xnnpack");
+  assert_true(json_is_null(json_object_get(json_array_get(differences, 2), "before")));
   json_decref(wanted);
-  json_decref(defaults);
-  words.size -= 6;  // cut off
-  words.data[words.size] = 0;
-  assert_null(hsc__release_defaults(hsc_bytes_text(&words)));
-  assert_null(hsc__release_defaults("Traceback (most recent call last):"));
-  assert_null(hsc__release_defaults("DEFAULTS \n"));
-  hsc_bytes_deinit(&words);
-  hsc_bytes_deinit(&bytes);
+  json_decref(differences);
+  json_decref(v.changed_defaults);
 }
 
 int main(void) {
@@ -227,7 +226,7 @@ int main(void) {
       cmocka_unit_test(noise_is_no_change),
       cmocka_unit_test(an_exponent_changes_where_the_time_does_not),
       cmocka_unit_test(releases_that_cannot_be_tried_are_stepped_over),
-      cmocka_unit_test(defaults_are_read_from_compile_options),
+      cmocka_unit_test(changed_defaults_are_differences_to_try),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -131,12 +131,17 @@ hsc_status *hsc__blame_try_inputs(hsc__blame *b, bool *out_shows) {
     b->data = data;
     hsc_status *status = try_once(b, &d, &outcome);
     bool ran = !status && b->right.outputs && outcome == HSC_OUTCOME_OK && d.known;
-    // what these inputs do where nothing is derived, nobody promised
+    // how far these inputs may come out where nothing is derived, nobody promised
     bool wrong = d.wrong && d.derived;
+    bool untold = d.wrong && !d.derived;
     hsc_finding near = d.seen > 0 ? HSC_FINDING_CLOSE : HSC_FINDING_EQUAL;
     *out_shows = !status && b->right.outputs && (wrong || outcome != HSC_OUTCOME_OK);
-    if (ran)
-      hsc_agreement_compared(b->agreement, check, d.wrong ? HSC_FINDING_DIFFERENT : near);
+    if (ran && untold)
+      hsc__blame_gap(b, check,
+                     "outputs differ by more than their type allows, and no bound of "
+                     "rounding can be derived for them");
+    else if (ran)
+      hsc_agreement_compared(b->agreement, check, wrong ? HSC_FINDING_DIFFERENT : near);
     if (*out_shows) {
       b->inputs = NAMES[kind];
       hsc__blame_show(b, outcome, &d);

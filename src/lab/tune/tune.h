@@ -1,10 +1,10 @@
 // tune.h - what to change so that a program runs faster, answered by trying.
 //
-// Candidates are compile options that the device's compiler says it has (tune_flags.h), passes that
-// changed the program and could stay away, what the knowledge base and the caller add, and changes
-// of the program itself. They are tried in fresh processes by successive halving, with placebos
-// among them; what is left is measured anew, so that what chose it is not what proves it. Only what
-// computes the same numbers and is faster at a false discovery rate of 5 % is an answer.
+// Candidates are compile options that the device's compiler says it has (compiler_flags.h), passes
+// that changed the program and could stay away, what the knowledge base and the caller add, and
+// changes of the program itself. They are tried in fresh processes by successive halving, with
+// placebos among them; what is left is measured anew, so that what chose it is not what proves it.
+// Only what computes the same numbers and is faster at a false discovery rate of 5 % is an answer.
 // docs/tune.md says how.
 #pragma once
 

@@ -13,9 +13,6 @@
 #include <sys/stat.h>
 
 #include "base/files/file_io.h"
-#include "base/process/child.h"
-#include "base/process/python.h"
-#include "base/wire/wire.h"
 #include "formats/common/formats.h"
 #include "lab/passes/passes_list.h"
 #include "lab/tune/tune_internal.h"
@@ -27,6 +24,9 @@ static const double FAMILY_WEIGHT = 2;  // times the share that the family's ope
 static const double OPTION_WEIGHT = 1;
 static const double PASS_WEIGHT = 0.9;
 static const double NUMBER_SHARE = 0.5;  // numbers that are halved and doubled
+// Each further value of an option: time that runs out leaves out values rather than options. What
+// is on is switched off first.
+static const double NEXT_VALUE = 0.7;
 
 const char *hsc__tune_kind_text(tune_kind kind) {
   static const char *const texts[] = {"option", "pass", "change", "pair", "placebo"};
@@ -180,11 +180,11 @@ hsc_status *hsc__tune_values(const hsc_flag *flag,
     return NULL;
   if (flag->type == HSC_FLAG_BOOL && !flag->repeated)
     values[n++] = strcmp(flag->preset, "true") ? "true" : "false";
+  if (flag->type == HSC_FLAG_ENUM && flag->repeated && *flag->preset)
+    values[n++] = "";
   for (size_t i = 0; flag->type == HSC_FLAG_ENUM && i < flag->value_count; i++)
     if (!is_no_choice(flag->names[i]) && strcmp(flag->preset, flag->names[i]) != 0)
       values[n++] = flag->names[i];
-  if (flag->type == HSC_FLAG_ENUM && flag->repeated && *flag->preset)
-    values[n++] = "";
   if (flag->type == HSC_FLAG_INT && !flag->repeated)
     whole_numbers(flag, arena, values, &n);
   if (flag->type == HSC_FLAG_REAL && !flag->repeated) {
@@ -268,66 +268,9 @@ static double lead_of(const leads *l, const char *name) {
 
 // ---- the compiler's list ------------------------------------------------------------------------
 
-// jaxlib's libraries, and what its options are set to: into files of the scratch directory.
-static hsc_status *ask_jaxlib(tune_run *run, const char **out_library, hsc_bytes *out_settings) {
-  static const char question[] = HSC_PYTHON_SAFE
-      "import os, glob, jaxlib\n"
-      "here = os.path.dirname(jaxlib.__file__)\n"
-      "found = sorted(glob.glob(here + '/*.so'), key=os.path.getsize)\n"
-      "open(sys.argv[1], 'w').write(found[-1] if found else '')\n"
-      "from jaxlib import xla_client\n"
-      "options = xla_client.CompileOptions()\n"
-      "options.executable_build_options.debug_options\n"
-      "open(sys.argv[2], 'wb').write(options.SerializeAsString())\n";
-  enum { LIMIT_S = 60 };
-  const char *path_file = hsc_arena_printf(run->arena, "%s/library", run->scratch);
-  const char *options_file = hsc_arena_printf(run->arena, "%s/options", run->scratch);
-  HSC_TRY(hsc_arena_status(run->arena));
-  const char *argv[] = {
-      run->options->device->plugin_path, "-c", question, path_file, options_file, NULL};
-  hsc_child *child = NULL;
-  hsc_child_exit end = {0};
-  hsc_bytes path = {0};
-  HSC_TRY(hsc_child_start(
-      &(hsc_child_options){.argv = argv, .extra_env = run->options->device->environment}, &child));
-  hsc_status *status = hsc_child_wait(child, LIMIT_S * HSC_SECOND_NS, &end);
-  if (!end.exited)
-    hsc_child_kill(child);
-  hsc_child_destroy(child);
-  HSC_TRY(status);
-  status = hsc_file_read(path_file, &path);
-  if (!status)
-    *out_library = hsc_arena_strndup(run->arena, path.data ? path.data : "", path.size);
-  hsc_status_free(status);  // what it did not tell is not known
-  hsc_bytes_deinit(&path);
-  hsc_status_free(hsc_file_read(options_file, out_settings));
-  return hsc_arena_status(run->arena);
-}
-
-// CompileOptionsProto: executable_build_options = 3, debug_options = 3 in them.
-static hsc_view field_of(hsc_view message, uint32_t number) {
-  hsc_wire wire = hsc_wire_of(message);
-  for (hsc_wire_field f; hsc_wire_next(&wire, &f);)
-    if (f.number == number && f.type == HSC_WIRE_BYTES)
-      return f.bytes;
-  return (hsc_view){0};
-}
-
 static hsc_status *find_jaxlib_flags(tune_run *run) {
-  const char *library = NULL;
-  hsc_bytes settings = {0};
-  hsc_status *status = ask_jaxlib(run, &library, &settings);
-  if (!status && library && *library) {
-    status = hsc_flags_read(library, run->arena, &run->flags);
-    run->flags_from = library;
-  }
-  hsc_view debug = field_of(field_of(hsc_bytes_view(&settings), 3), 3);
-  if (!status && debug.size)
-    status = hsc_flags_take_wire(&run->flags, debug, run->arena);
-  else if (!status)
-    run->no_flags = "its jaxlib does not tell what its options are set to";
-  hsc_bytes_deinit(&settings);
-  return status;
+  return hsc_flags_of_jaxlib(run->options->device, run->scratch, run->arena, &run->flags,
+                             &run->flags_from, &run->no_flags);
 }
 
 // A vendor's compiler says in its dumps what its options are set to.
@@ -472,7 +415,7 @@ static hsc_status *add_flags(tune_run *run, const leads *l) {
                            *flag->preset ? flag->preset : "nothing",
                            lead >= 0.1 ? ", and named after what leads the program" : "");
       HSC_TRY(hsc_arena_status(run->arena));
-      HSC_TRY(add_option(run, flag->name, values[k], why, weight));
+      HSC_TRY(add_option(run, flag->name, values[k], why, weight * pow(NEXT_VALUE, (double)k)));
     }
   }
   for (size_t i = 0; run->options->device->source == HSC_DEVICE_BUILT_IN && i < HSC_COUNT_OF(owns);

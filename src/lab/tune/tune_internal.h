@@ -3,7 +3,7 @@
 
 #include "hlo/ir/hlo.h"
 #include "lab/tune/tune.h"
-#include "lab/tune/tune_flags.h"
+#include "lab/devices/compiler_flags.h"
 #include "lab/tune/tune_search.h"
 #include "worker/worker_client.h"
 

@@ -1,6 +1,7 @@
 // release_search_internal.h - what the search over releases and the looks at single ones share.
 #pragma once
 
+#include "lab/devices/compiler_flags.h"
 #include "lab/probe/growth.h"
 #include "lab/versions/release_search.h"
 #include "stats/stats.h"
@@ -41,7 +42,7 @@ typedef struct hsc__versions {
   double limit;           // between good and bad values; NaN = not known yet
   double exponent_limit;  // the same of exponents; NaN without sizes
   int64_t experiment;
-  json_t *changed_defaults;  // {option: [good, bad]} of the first change; NULL = not asked yet
+  json_t *changed_defaults;  // {option: as the good release has it}; NULL = not asked yet
 } hsc__versions;
 
 // ---- release_changes.c: good, bad, and where it changes -----------------------------------------
@@ -104,10 +105,11 @@ HSC_MUST_USE hsc_status *hsc__version_defaults(hsc__versions *v,
                                                const hsc__try *bad,
                                                json_t *out_differences,
                                                json_t *out_not_compared);
-// {option: default} of the words that a release was made to say: "DEFAULTS " and a
-// CompileOptionsProto in hexadecimal digits. What is zero, false or "" is not there. NULL: they do
-// not say it.
-json_t *hsc__release_defaults(const char *words);
+// The same of options that are known; an option that `before` does not have counts as off there.
+HSC_MUST_USE hsc_status *hsc__version_changed_defaults(hsc__versions *v,
+                                                       const hsc_flags *before,
+                                                       const hsc_flags *after,
+                                                       json_t *out_differences);
 // Tries on `bad` the defaults that changed, as `good` has them, and the options of
 // restoring_flags.def: appends {"option", "restores", "seen"} of
 // each, and to out_flags ("NAME=VALUE") those with which it is as `good` is.

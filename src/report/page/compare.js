@@ -39,7 +39,10 @@ function statsPart(json, part, main) {
   main.append(box);
 }
 
-/** Dots with intervals on a category axis, a line at `one`, a grey band. @param {{value: number, low: number, high: number, colour: string}[]} list @param {number} one @param {number[]|null} band */
+/**
+ * Dots with intervals on a category axis, a line at `one`, a grey band.
+ * @param {{value: number, low: number, high: number, colour: string}[]} list @param {number} one @param {number[]|null} band
+ */
 function intervalSeries(list, one, band) {
   const colour = (/** @type {string} */ name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
   return [

@@ -5,8 +5,14 @@
 /** @typedef {{name: string, unit: string}} Column */
 /** @typedef {{view: string, columns: Column[], rows: Object<string, any>[], notes: string[]}} TableData */
 /** @typedef {{title: string, parts: {name: string, text: string, share: number}[]}} Bar */
-/** What is seen first of a part; computed by the program, printed here. @typedef {{sentence: string|null, bar: Bar|null, numbers: {value: string, label: string, tone: string}[], next: string|null}} Lead */
-/** `sums` is what tables and charts of a kind add up (report_sums.h): computed by the program too. @typedef {{kind: string, label: string, command: string, lead?: Lead, sums?: any, json: any}} Part */
+/**
+ * What is seen first of a part; computed by the program, printed here.
+ * @typedef {{sentence: string|null, bar: Bar|null, numbers: {value: string, label: string, tone: string}[], next: string|null}} Lead
+ */
+/**
+ * `sums` is what tables and charts of a kind add up (report_sums.h): computed by the program too.
+ * @typedef {{kind: string, label: string, command: string, lead?: Lead, sums?: any, json: any}} Part
+ */
 
 /** Makes an element. Attributes that begin with "on" are listeners; children are elements or texts.
  * @param {string} tag @param {Object<string, any>} [attributes] @param {...(Node|string|number|null|undefined|false)} children @returns {HTMLElement} */
@@ -30,7 +36,10 @@ function scaled(value, scales) {
   return three(value / last[0]) + " " + last[1];
 }
 
-/** Three digits, no exponent; what is no number is a dash. @param {number|null|undefined} value */
+/**
+ * Three digits, no exponent; what is no number is a dash.
+ * @param {number|null|undefined} value
+ */
 function three(value) {
   if (value == null || !isFinite(value)) return "–";
   if (value === 0) return "0";
@@ -46,7 +55,10 @@ function seconds(s) {
 const SI = /** @type {[number, string][]} */ ([[1e12, "T"], [1e9, "G"], [1e6, "M"], [1e3, "k"], [1, ""]]);
 const BINARY = /** @type {[number, string][]} */ ([[2 ** 40, "TiB"], [2 ** 30, "GiB"], [2 ** 20, "MiB"], [2 ** 10, "KiB"], [1, "B"]]);
 
-/** A value of a column as people read it. @param {any} value @param {string} unit @returns {string} */
+/**
+ * A value of a column as people read it.
+ * @param {any} value @param {string} unit @returns {string}
+ */
 function shown(value, unit) {
   if (value == null) return "–";
   if (typeof value === "boolean") return value ? "yes" : "no";
@@ -68,7 +80,10 @@ function shown(value, unit) {
   }
 }
 
-/** The unit that a key's name says, where no column does. @param {string} key */
+/**
+ * The unit that a key's name says, where no column does.
+ * @param {string} key
+ */
 function unitOfKey(key) {
   if (/_ns$/.test(key)) return "ns";
   if (/bytes$/.test(key)) return "bytes";
@@ -78,12 +93,18 @@ function unitOfKey(key) {
   return "";
 }
 
-/** The last part of a path, for sentences. @param {any} path */
+/**
+ * The last part of a path, for sentences.
+ * @param {any} path
+ */
 function short(path) {
   return String(path || "the program").split("/").pop() || String(path);
 }
 
-/** "1 row", "2 rows". @param {number} count @param {string} noun @returns {string} */
+/**
+ * "1 row", "2 rows".
+ * @param {number} count @param {string} noun @returns {string}
+ */
 const counted = (count, noun) => `${count} ${noun}${count === 1 ? "" : "s"}`;
 /** @param {string} name @param {(string|number|null)[][]} rows */
 function saveCsv(name, rows) {
@@ -99,19 +120,28 @@ let sectionNumber = 0;
 /** The command that repeats the part that is being drawn. */
 let currentCommand = "";
 
-/** What the address says of a section: "#s3&stage=5". @param {string} id @param {string} key @returns {string|null} */
+/**
+ * What the address says of a section: "#s3&stage=5".
+ * @param {string} id @param {string} key @returns {string|null}
+ */
 function linked(id, key) {
   const [target, ...rest] = decodeURIComponent(location.hash.slice(1)).split("&");
   const found = target === id && rest.map((r) => r.split("=")).find(([k]) => k === key);
   return found ? found.slice(1).join("=") : null;
 }
 
-/** Puts a state into the address, so that it can be sent. @param {string} id @param {string} key @param {string} value */
+/**
+ * Puts a state into the address, so that it can be sent.
+ * @param {string} id @param {string} key @param {string} value
+ */
 function setLinked(id, key, value) {
   try { history.replaceState(null, "", "#" + encodeURIComponent(id) + "&" + key + "=" + encodeURIComponent(value)); } catch { /* some viewers forbid it */ }
 }
 
-/** A section with a heading that can be linked to, listed in the contents. @param {string} title @param {number} level @param {string} [id] */
+/**
+ * A section with a heading that can be linked to, listed in the contents.
+ * @param {string} title @param {number} level @param {string} [id]
+ */
 function section(title, level, id) {
   const name = id || "s" + ++sectionNumber;
   const heading = h("h" + level, { id: name }, title, " ", h("a", { href: "#" + name, class: "dim", "aria-label": "Link to " + title }, "#"));
@@ -134,7 +164,10 @@ function leadView(part) {
   return box;
 }
 
-/** Parts that do not overlap, side by side over the whole width; under it what they are. @param {Bar} bar */
+/**
+ * Parts that do not overlap, side by side over the whole width; under it what they are.
+ * @param {Bar} bar
+ */
 function barView(bar) {
   const percent = (/** @type {number} */ share) => (share < 0.005 ? "<1 %" : `${Math.round(100 * share)} %`);
   const said = bar.parts.map((p) => `${p.name} ${p.text} (${percent(p.share)})`).join(", ");
@@ -143,14 +176,20 @@ function barView(bar) {
     h("div", { class: "keys" }, ...bar.parts.map((p, i) => h("span", {}, h("i", { style: `background:var(--part${i})` }), p.name, " ", h("b", {}, percent(p.share)), h("span", { class: "dim" }, " " + p.text)))));
 }
 
-/** The first view of a part, and how far its numbers can be trusted. @param {HTMLElement} top @param {Part} part @param {any} json */
+/**
+ * The first view of a part, and how far its numbers can be trusted.
+ * @param {HTMLElement} top @param {Part} part @param {any} json
+ */
 function leads(top, part, json) {
   const lead = leadView(part), note = machineNote(json.environment);
   if (lead) top.append(lead);
   if (note) top.append(note);
 }
 
-/** What most readers do not need is closed; a link to something in it opens it. @param {string} title @param {string} more @param {...Node} children */
+/**
+ * What most readers do not need is closed; a link to something in it opens it.
+ * @param {string} title @param {string} more @param {...Node} children
+ */
 function folded(title, more, ...children) {
   return h("details", { class: "folded" }, h("summary", {}, title, h("span", { class: "dim" }, " " + more)), ...children);
 }
@@ -159,7 +198,10 @@ function folded(title, more, ...children) {
 const PALETTE = ["#2f6fb5", "#e08a1e", "#3a9467", "#c0504d", "#7e63b8", "#35a3b8", "#b0702f", "#7d8793"], PALETTE_DARK = ["#6aa9ec", "#f0ab4d", "#61c595", "#ef8682", "#ab93e6", "#62cadd", "#d59d62", "#a4aeba"];
 /** @type {{chart: any, option: () => any}[]} */
 const charts = [];
-/** Charts that were not seen yet. @type {Set<() => void>} */
+/**
+ * Charts that were not seen yet.
+ * @type {Set<() => void>}
+ */
 const waiting = new Set();
 
 /** For paper, which has no scrolling. */
@@ -199,22 +241,34 @@ function chart(spec) {
   return block;
 }
 
-/** Room for the labels of categories, less on narrow pages. @param {string[]} names */
+/**
+ * Room for the labels of categories, less on narrow pages.
+ * @param {string[]} names
+ */
 function labelRoom(names) {
   return Math.min(20 + 6.2 * Math.max(4, ...names.map((n) => n.length)), Math.max(90, 0.4 * Math.min(innerWidth, 560)));
 }
 
-/** How many repetitions, who chose them and what ended it. @param {any} sampling */
+/**
+ * How many repetitions, who chose them and what ended it.
+ * @param {any} sampling
+ */
 function samplingNote(sampling) {
   return sampling && sampling.text ? h("p", { class: "dim" }, sampling.text) : null;
 }
 
-/** A tooltip that is drawn as text on the canvas, never as markup. @param {string} trigger @param {(p: any) => string} formatter */
+/**
+ * A tooltip that is drawn as text on the canvas, never as markup.
+ * @param {string} trigger @param {(p: any) => string} formatter
+ */
 function tip(trigger, formatter) {
   return { trigger, renderMode: "richText", confine: true, axisPointer: { type: trigger === "axis" ? "shadow" : "none" }, formatter };
 }
 
-/** How quiet the machine was, from A (nothing disturbs) to D, and why. @param {any} environment */
+/**
+ * How quiet the machine was, from A (nothing disturbs) to D, and why.
+ * @param {any} environment
+ */
 function machineNote(environment) {
   if (!environment || !environment.grade) return null;
   const reasons = (environment.grade_reasons || []).join("; ");

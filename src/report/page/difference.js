@@ -11,7 +11,10 @@ function diffPart(json, part, main) {
   let kept = false, wanted = "", at = -1;
   leads(top, part, json);
 
-  /** The side of a row; a fused instruction says where it went. @param {any} row @param {string} side */
+  /**
+   * The side of a row; a fused instruction says where it went.
+   * @param {any} row @param {string} side
+   */
   const cell = (row, side) => h("td", {}, row[side] || "", side === "right" && row.into ? h("span", { class: "dim" }, ` into ${row.into}`) : null);
   function fill() {
     const shownRows = rows.filter((r) => (kept || r.state !== "kept") && (!wanted || `${r.left} ${r.right}`.toLowerCase().includes(wanted)));
@@ -23,7 +26,10 @@ function diffPart(json, part, main) {
     count.textContent = shownRows.length > DIFFERENCE_ROWS ? `the first ${DIFFERENCE_ROWS} of ${counted(shownRows.length, "row")}` : `${shownRows.length} of ${counted(rows.length, "row")}`;
     at = -1;
   }
-  /** To the next (1) or previous (-1) row that is not kept. @param {number} by */
+  /**
+   * To the next (1) or previous (-1) row that is not kept.
+   * @param {number} by
+   */
   function step(by) {
     const list = /** @type {HTMLElement[]} */ ([...body.querySelectorAll("tr.difference:not(.kept)")]);
     if (!list.length) return;

@@ -3,9 +3,15 @@
 // it is from. Passes rename instructions: where the name is gone, the instruction with the same
 // origin (framework's name and stack frame) is taken for it.
 
-/** Where an instruction stands in a stage. @typedef {{line: number, name: string, inside: string}} Seat */
+/**
+ * Where an instruction stands in a stage.
+ * @typedef {{line: number, name: string, inside: string}} Seat
+ */
 
-/** The rows of the tables in a module's header, by table and number. @param {string[]} lines @returns {Object<string, Map<string, string>>} */
+/**
+ * The rows of the tables in a module's header, by table and number.
+ * @param {string[]} lines @returns {Object<string, Map<string, string>>}
+ */
 function sourceTables(lines) {
   const tables = /** @type {Object<string, Map<string, string>>} */ ({ FileNames: new Map(), FunctionNames: new Map(), FileLocations: new Map(), StackFrames: new Map() });
   let now = /** @type {Map<string, string>|null} */ (null);
@@ -18,7 +24,10 @@ function sourceTables(lines) {
   return tables;
 }
 
-/** What the metadata of an instruction says: the framework's name, and "file:line (function)". @param {string} line @param {Object<string, Map<string, string>>} tables */
+/**
+ * What the metadata of an instruction says: the framework's name, and "file:line (function)".
+ * @param {string} line @param {Object<string, Map<string, string>>} tables
+ */
 function originOf(line, tables) {
   const field = (/** @type {string} */ text, /** @type {string} */ name) => (new RegExp(`\\b${name}=(?:"((?:[^"\\\\]|\\\\.)*)"|(\\d+))`).exec(text) || []).slice(1).find((v) => v !== undefined) || "";
   const metadata = (/metadata=\{(.*)\}/.exec(line) || ["", ""])[1], frame = field(metadata, "stack_frame_id");
@@ -32,7 +41,10 @@ function originOf(line, tables) {
   return { name: field(metadata, "op_name"), key: field(metadata, "op_name") + "|" + frame + "|" + at, place: file && file + (at ? ":" + at : "") + (by ? ` (${by})` : "") };
 }
 
-/** The seats of all instructions of a stage, by name and by origin (the first of several). @param {string[]} lines @param {Object<string, Map<string, string>>} tables */
+/**
+ * The seats of all instructions of a stage, by name and by origin (the first of several).
+ * @param {string[]} lines @param {Object<string, Map<string, string>>} tables
+ */
 function seatsOf(lines, tables) {
   const byName = /** @type {Map<string, Seat>} */ (new Map()), byOrigin = /** @type {Map<string, Seat>} */ (new Map());
   let inside = "";
@@ -46,7 +58,10 @@ function seatsOf(lines, tables) {
   return { byName, byOrigin };
 }
 
-/** Where the instruction `name` of stage `at` is in every stage; null where it is not. @param {string[][]} stages @param {number} at @param {string} name @returns {{seats: (Seat|null)[], origin: {name: string, place: string}}} */
+/**
+ * Where the instruction `name` of stage `at` is in every stage; null where it is not.
+ * @param {string[][]} stages @param {number} at @param {string} name @returns {{seats: (Seat|null)[], origin: {name: string, place: string}}}
+ */
 function follow(stages, at, name) {
   const tables = sourceTables(stages[0]), seats = /** @type {(Seat|null)[]} */ (new Array(stages.length).fill(null));
   const known = stages.map((lines, i) => (i && lines === stages[i - 1] ? null : seatsOf(lines, tables)));
@@ -68,7 +83,10 @@ function follow(stages, at, name) {
   return { seats, origin };
 }
 
-/** The trail in words: its source, and a button for each stage where its line became another. @param {any[]} stages @param {string[][]} texts @param {{seats: (Seat|null)[], origin: {name: string, place: string}}} trail @param {(i: number) => void} show */
+/**
+ * The trail in words: its source, and a button for each stage where its line became another.
+ * @param {any[]} stages @param {string[][]} texts @param {{seats: (Seat|null)[], origin: {name: string, place: string}}} trail @param {(i: number) => void} show
+ */
 function trailOf(stages, texts, trail, show) {
   const first = trail.seats.findIndex((s) => s), buttons = [];
   let before = "", gone = first < 0;

@@ -2,9 +2,15 @@
 // hlo.js - the program at each stage of a compile, side by side with the stage before: lines are numbers into a table of distinct lines, rows are made
 // only where they are seen.
 
-/** Rows of a comparison: [line on the left or -1, line on the right or -1]. @typedef {[number, number]} DiffRow */
+/**
+ * Rows of a comparison: [line on the left or -1, line on the right or -1].
+ * @typedef {[number, number]} DiffRow
+ */
 
-/** Longest common subsequence of short lists. @param {Uint32Array} a @param {Uint32Array} b @param {DiffRow[]} out @param {number} i0 @param {number} j0 */
+/**
+ * Longest common subsequence of short lists.
+ * @param {Uint32Array} a @param {Uint32Array} b @param {DiffRow[]} out @param {number} i0 @param {number} j0
+ */
 function shortDiff(a, b, out, i0, j0) {
   const n = a.length, m = b.length, wide = m + 1, best = new Uint32Array((n + 1) * wide);
   for (let i = n - 1; i >= 0; i--)
@@ -64,10 +70,16 @@ function diffLines(a, b, out = [], i0 = 0, j0 = 0) {
   return out;
 }
 
-/** "dot.3" of "  ROOT dot.3 = f32[2]{0} dot(...)". @param {string} line */
+/**
+ * "dot.3" of "  ROOT dot.3 = f32[2]{0} dot(...)".
+ * @param {string} line
+ */
 const instructionName = (line) => (/^\s*(?:ROOT )?%?([\w.-]+) = /.exec(line) || ["", ""])[1];
 
-/** Removed and added lines of one place stand beside each other when they name the same instruction. @param {DiffRow[]} rows @param {(left: boolean, i: number) => string} text @returns {DiffRow[]} */
+/**
+ * Removed and added lines of one place stand beside each other when they name the same instruction.
+ * @param {DiffRow[]} rows @param {(left: boolean, i: number) => string} text @returns {DiffRow[]}
+ */
 function pairRows(rows, text) {
   const out = /** @type {DiffRow[]} */ ([]);
   for (let at = 0; at < rows.length;) {
@@ -97,7 +109,10 @@ function pairRows(rows, text) {
   return out;
 }
 
-/** Shows a stage of the program that a pass belongs to; filled by hloPart. @type {((run: number) => boolean)[]} */
+/**
+ * Shows a stage of the program that a pass belongs to; filled by hloPart.
+ * @type {((run: number) => boolean)[]}
+ */
 const stageShowers = [];
 
 /** @param {any} json @param {Part} part @param {HTMLElement} main */
@@ -148,7 +163,10 @@ function hloPart(json, part, main) {
     paint();
   }
 
-  /** The part that differs is marked. @param {string} text @param {string|null} other */
+  /**
+   * The part that differs is marked.
+   * @param {string} text @param {string|null} other
+   */
   function marked(text, other) {
     if (other == null || other === text) return [text];
     let a = 0, b = 0;
@@ -186,7 +204,10 @@ function hloPart(json, part, main) {
     slider.value = String(at);
     sliderText.textContent = `stage ${at} of ${stages.length - 1}: ${stages[at].pass || "input"}`;
   }
-  /** Follows the instruction of this row. @param {DiffRow} r */
+  /**
+   * Follows the instruction of this row.
+   * @param {DiffRow} r
+   */
   function pick(r) {
     const left = r[1] < 0, stage = left ? at - 1 : at, name = instructionName(lineText(left, left ? r[0] : r[1]));
     if (!name) return;

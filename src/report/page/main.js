@@ -44,7 +44,10 @@ function render(data, main) {
   if (!(data.parts || []).length) main.append(h("p", { class: "empty" }, "There is nothing in this report."));
 }
 
-/** Charts take their colours when they are made, so a change of theme draws the page again. @param {string} theme */
+/**
+ * Charts take their colours when they are made, so a change of theme draws the page again.
+ * @param {string} theme
+ */
 function rebuild(theme) {
   document.documentElement.dataset.theme = theme;
   const element = document.getElementById("data"), at = scrollY;

@@ -15,7 +15,10 @@ function gatherStates(parts) {
   }
 }
 
-/** The state of a run of a pass: mark, class and word. @param {any} json @param {any} q @returns {[string, string, string]} */
+/**
+ * The state of a run of a pass: mark, class and word.
+ * @param {any} json @param {any} q @returns {[string, string, string]}
+ */
 function passState(json, q) {
   const differ = passStates.differ.get(`${json.program}:${q.run}`), broken = passStates.broken.get(`${json.program}:${q.name}`);
   if (q.crashed) return ["✗", "bad", "crashed"];

@@ -54,7 +54,10 @@ function patternsPart(json, part, main) {
   }
 }
 
-/** The trials of one configuration, with the change point of the warm-up and outliers named. @param {any} json @param {string[]} names @param {HTMLElement} main */
+/**
+ * The trials of one configuration, with the change point of the warm-up and outliers named.
+ * @param {any} json @param {string[]} names @param {HTMLElement} main
+ */
 function seriesSection(json, names, main) {
   const box = section("Trial by trial", 3), holder = h("div");
   const choice = h("select", { "aria-label": "Configuration", onchange: () => draw() }, ...names.map((n) => h("option", { value: n }, n)));
@@ -92,7 +95,10 @@ function seriesSection(json, names, main) {
   main.append(box);
 }
 
-/** Measured against predicted, and how the share of the compile falls. @param {any} json @param {string[]} names @param {HTMLElement} main */
+/**
+ * Measured against predicted, and how the share of the compile falls.
+ * @param {any} json @param {string[]} names @param {HTMLElement} main
+ */
 function modelSection(json, names, main) {
   const models = names.map((n) => ({ name: n, model: (json.theoretical_analysis[n] || {}).model })).filter((x) => x.model && x.model.initialisation && x.model.a_sync);
   if (!models.length) return;

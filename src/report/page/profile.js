@@ -1,8 +1,11 @@
 // @ts-check
 // profile.js - charts of a profile: roofline, steps, memory; and what a fusion is made of.
 
-/** Operators by arithmetic intensity, under the roof that the table's own shares of it imply. @param {TableData} table @returns {HTMLElement|null} */
-function rooflineChart(table) {
+/**
+ * Operators by arithmetic intensity, under the roof that the table's own shares of it imply.
+ * @param {TableData} table @param {Part} part @returns {HTMLElement|null}
+ */
+function rooflineChart(table, part) {
   const points = table.rows.filter((r) => !r.fusion && r.flops > 0 && r.bytes > 0 && r.flop_rate > 0).map((r) => /** @type {Object<string, any>} */ ({ ...r, intensity: r.flops / r.bytes }));
   if (points.length < 2) return null;
   const peak = (/** @type {string} */ bound, /** @type {string} */ rate) => { const list = points.filter((p) => p.bound === bound && p.of_roofline > 0).map((p) => p[rate] / p.of_roofline).sort((a, b) => a - b); return list.length ? list[list.length >> 1] : NaN; };
@@ -14,10 +17,10 @@ function rooflineChart(table) {
   if (isFinite(flops)) roof.push(...(isFinite(bytes) ? [] : [[low, flops]]), [high, flops]);
   const rate = (/** @type {number} */ v) => shown(v, "flop/s");
   // a library's call without a count has a time and no place under the roof
-  const left = table.rows.filter((r) => !r.fusion && r.flops == null && r.self_time > 0), leftShare = left.reduce((sum, r) => sum + (r.share || 0), 0);
+  const left = (part.sums && part.sums.uncounted) || { operators: 0, share: 0 };
   return chart({
     title: "Roofline", height: 380, csv: () => [["name", "flops_per_byte", "flop_rate", "bound", "of_roofline", "self_time"], ...points.map((p) => [p.name, p.intensity, p.flop_rate, p.bound, p.of_roofline, p.self_time])],
-    describe: `${counted(points.length, "operator")}; the larger, the more time` + (roof.length ? `; the line is what the machine could do at most (${[isFinite(flops) ? rate(flops) : "", isFinite(bytes) ? shown(bytes, "bytes/s") : ""].filter(Boolean).join(", ")})` : "; the machine's peaks are not known, `hloscope devices --calibrate` measures them") + (left.length ? `; ${left.length} more, ${shown(leftShare, "fraction")} of the time, ${left.length === 1 ? "has" : "have"} no count of flops and ${left.length === 1 ? "is" : "are"} not on it` : ""),
+    describe: `${counted(points.length, "operator")}; the larger, the more time` + (roof.length ? `; the line is what the machine could do at most (${[isFinite(flops) ? rate(flops) : "", isFinite(bytes) ? shown(bytes, "bytes/s") : ""].filter(Boolean).join(", ")})` : "; the machine's peaks are not known, `hloscope devices --calibrate` measures them") + (left.operators ? `; ${left.operators} more, ${shown(left.share, "fraction")} of the time, ${left.operators === 1 ? "has" : "have"} no count of flops and ${left.operators === 1 ? "is" : "are"} not on it` : ""),
     option: () => ({
       grid: { left: 90, right: 30, top: 30, bottom: 45 }, xAxis: { type: "log", name: "flop a byte", nameLocation: "middle", nameGap: 28, min: low, max: high, axisLabel: { formatter: three } }, yAxis: { type: "log", axisLabel: { formatter: rate } },
       tooltip: tip("item", (q) => { const p = points[q.dataIndex]; return q.seriesType === "scatter" ? `${p.name}\n${rate(p.flop_rate)}, ${three(p.intensity)} flop a byte\n${p.bound ? `bound by ${p.bound}, ${shown(p.of_roofline, "fraction")} of the roof\n` : ""}${shown(p.self_time, "ns")}` : ""; }),
@@ -44,7 +47,10 @@ function stepChart(table) {
   });
 }
 
-/** Temporary memory in use over the instructions of each program. @param {TableData} table */
+/**
+ * Temporary memory in use over the instructions of each program.
+ * @param {TableData} table
+ */
 function memoryChart(table) {
   const programs = [...new Set(table.rows.map((r) => r.program))], of = (/** @type {string} */ p) => table.rows.filter((r) => r.program === p);
   const top = table.rows.reduce((a, b) => (b.in_use > a.in_use ? b : a), table.rows[0]);
@@ -58,7 +64,10 @@ function memoryChart(table) {
   });
 }
 
-/** What an operator is, and of a fusion its members with their estimated shares. @param {Object<string, any>} row @param {TableData} table */
+/**
+ * What an operator is, and of a fusion its members with their estimated shares.
+ * @param {Object<string, any>} row @param {TableData} table
+ */
 function openOperator(row, table) {
   const members = table.rows.filter((r) => r.fusion === row.name && r.program === row.program), close = () => dialog.close();
   const facts = table.columns.filter((c) => row[c.name] != null && c.name !== "fusion" && c.name !== "name").map((c) => [h("dt", {}, c.name.replace(/_/g, " ")), h("dd", {}, shown(row[c.name], c.unit))]).flat();
@@ -69,7 +78,10 @@ function openOperator(row, table) {
   dialog.showModal();
 }
 
-/** Opens the operator of this name, when the tables know one: for clicks in the timeline. @param {TableData|undefined} table @param {string} name */
+/**
+ * Opens the operator of this name, when the tables know one: for clicks in the timeline.
+ * @param {TableData|undefined} table @param {string} name
+ */
 function openByName(table, name) {
   const row = table && table.rows.find((r) => !r.fusion && r.name === name);
   if (row && table) openOperator(row, table);

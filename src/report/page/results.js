@@ -36,7 +36,10 @@ function runPart(json, part, main) {
 // Tables that answer; the others are rows of single events with their ids, and are closed.
 const OPEN_VIEWS = /^(time|summary|recompiles|executables|operators|hlo-operators|framework-operators|steps)$/;
 
-/** What a capture or profile says. @param {any} json @param {Part} part @param {HTMLElement} main */
+/**
+ * What a capture or profile says.
+ * @param {any} json @param {Part} part @param {HTMLElement} main
+ */
 function capturePart(json, part, main) {
   const top = section(part.label || "Capture", 2), tables = /** @type {TableData[]} */ (json.tables || []);
   const byView = new Map(tables.map((t) => [t.view, t]));
@@ -51,7 +54,7 @@ function capturePart(json, part, main) {
     if (json.timeline.note) box.append(h("p", { class: "dim" }, json.timeline.note));
     main.append(box);
   }
-  const roof = full && rooflineChart(full);
+  const roof = full && rooflineChart(full, part);
   if (roof) {
     const box = section("Roofline", 3);
     box.append(roof);
@@ -72,7 +75,10 @@ function capturePart(json, part, main) {
   }
 }
 
-/** What a served directory holds. @param {any} json @param {Part} part @param {HTMLElement} main */
+/**
+ * What a served directory holds.
+ * @param {any} json @param {Part} part @param {HTMLElement} main
+ */
 function listingPart(json, part, main) {
   const top = section(part.label || "Results", 2), entries = json.entries || [], kinds = [...new Set(entries.map((/** @type {any} */ e) => e.kind))];
   const words = /** @type {Object<string, string>} */ ({ json: "results", capture: "captures", profile: "profiles", dumps: "dumps of compiles" });
@@ -105,7 +111,10 @@ function explainPart(json, part, main) {
   main.append(top);
 }
 
-/** Anything else: its tables as tables, its values as text. @param {any} json @param {Part} part @param {HTMLElement} main */
+/**
+ * Anything else: its tables as tables, its values as text.
+ * @param {any} json @param {Part} part @param {HTMLElement} main
+ */
 function genericPart(json, part, main) {
   const top = section(part.label || "Result", 2);
   main.append(top);

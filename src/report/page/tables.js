@@ -50,12 +50,18 @@ function tableView(data, options) {
     ...(data.notes || []).map((n) => h("p", { class: "dim" }, n)));
 }
 
-/** A table from plain objects. @param {string} view @param {Object<string, any>[]} rows @param {Object<string, string>} units column -> unit, in order */
+/**
+ * A table from plain objects.
+ * @param {string} view @param {Object<string, any>[]} rows @param {Object<string, string>} units column -> unit, in order
+ */
 function tableOf(view, rows, units) {
   return tableView({ view, rows, columns: Object.entries(units).map(([name, unit]) => ({ name, unit })), notes: [] });
 }
 
-/** A pie and a treemap of where the time goes. @param {string} title @param {TableData} data @param {string} name @param {string} value */
+/**
+ * A pie and a treemap of where the time goes.
+ * @param {string} title @param {TableData} data @param {string} name @param {string} value
+ */
 function shares(title, data, name, value) {
   const unit = (data.columns.find((c) => c.name === value) || { unit: "" }).unit;
   const list = data.rows.filter((r) => r[value] > 0).map((r) => ({ name: String(r[name]), value: r[value] })).sort((a, b) => b.value - a.value);

@@ -21,7 +21,10 @@ function timelineView(data, title, open) {
   let headings = [];
   const colours = ["#4c78a8", "#f58518", "#54a24b", "#b279a2", "#e45756", "#72b7b2", "#9d755d", "#ff9da6", "#79706e", "#d67195"];
 
-  /** Takes events for drawing: all of them, or of a served page those of a range. @param {any} next */
+  /**
+   * Takes events for drawing: all of them, or of a served page those of a range.
+   * @param {any} next
+   */
   function load(next) {
     let sectionName = "";
     piece = next;
@@ -210,7 +213,10 @@ function timelineView(data, title, open) {
   return box;
 }
 
-/** Hands the events to ui.perfetto.dev by its own protocol, in a window that the reader opens. @param {any} data @param {{start: Uint32Array, duration: Uint32Array, name: Uint32Array}} events @param {string} title */
+/**
+ * Hands the events to ui.perfetto.dev by its own protocol, in a window that the reader opens.
+ * @param {any} data @param {{start: Uint32Array, duration: Uint32Array, name: Uint32Array}} events @param {string} title
+ */
 function openInPerfetto(data, events, title) {
   const parts = ['{"traceEvents":['];
   data.lanes.forEach((/** @type {any} */ lane, /** @type {number} */ l) => {

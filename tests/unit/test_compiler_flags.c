@@ -1,7 +1,7 @@
 // Options of a compiler out of the bytes of its library.
 #include "base/core/random.h"
 #include "base/wire/wire.h"
-#include "lab/tune/tune_flags.h"
+#include "lab/devices/compiler_flags.h"
 #include "lab/tune/tune_internal.h"
 #include "unit.h"
 
@@ -251,10 +251,10 @@ static void values_that_choose_something_else_are_tried(void **state) {
                    .value_count = 3,
                    .preset = "KIND_A,KIND_AB"};
   EXPECT_OK(hsc__tune_values(&list, arena, &values, &count));
-  assert_int_equal(count, 3);  // each alone, also what is in the list, and none at all
-  assert_string_equal(values[0], "KIND_A");
-  assert_string_equal(values[1], "KIND_AB");
-  assert_string_equal(values[2], "");
+  assert_int_equal(count, 3);  // none at all, and each alone, also what is in the list
+  assert_string_equal(values[0], "");
+  assert_string_equal(values[1], "KIND_A");
+  assert_string_equal(values[2], "KIND_AB");
   hsc_flag level = {.name = "xla_level", .type = HSC_FLAG_INT, .preset = "0"};
   EXPECT_OK(hsc__tune_values(&level, arena, &values, &count));
   assert_int_equal(count, 1);

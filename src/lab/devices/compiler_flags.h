@@ -1,4 +1,4 @@
-// tune_flags.h - the options of a compiler, by its own description of them.
+// compiler_flags.h - the options of a compiler, by its own description of them.
 //
 // XLA's options are fields of a protobuf message (DebugOptions; libtpu's also
 // TpuCompilationEnvironment), and a library that holds such a message holds its descriptor: names,
@@ -9,6 +9,7 @@
 #include "base/core/bytes.h"
 #include "base/core/memory.h"
 #include "base/core/status.h"
+#include "worker/device_spec.h"
 
 typedef enum hsc_flag_type {
   HSC_FLAG_BOOL,
@@ -54,3 +55,15 @@ HSC_MUST_USE hsc_status *hsc_flags_take_text(hsc_flags *flags, hsc_view text, hs
 HSC_MUST_USE hsc_status *hsc_flags_take_wire(hsc_flags *flags, hsc_view message, hsc_arena *arena);
 // What is still untold is its type's zero: for messages that hold only what differs from it.
 void hsc_flags_rest_is_zero(hsc_flags *flags);
+
+// What the compiler of a device that jaxlib gives can be told, and what it is set to where nobody
+// told it anything: its library's description beside the DebugOptions of fresh CompileOptions.
+// `scratch`: a folder, for two files that its Python writes. *out_library: the library's path; NULL
+// = it has none. *out_untold: why what options are set to is not known; NULL = it is.
+// Errors: its Python does not start, no memory.
+HSC_MUST_USE hsc_status *hsc_flags_of_jaxlib(const hsc_device_spec *device,
+                                             const char *scratch,
+                                             hsc_arena *arena,
+                                             hsc_flags *flags,
+                                             const char **out_library,
+                                             const char **out_untold);

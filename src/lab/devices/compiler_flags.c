@@ -1,4 +1,4 @@
-// tune_flags.c - reads the options of a compiler out of its library.
+// compiler_flags.c - reads the options of a compiler out of its library.
 //
 // A FileDescriptorProto (google/protobuf/descriptor.proto) in the data of a library begins with its
 // file's name; its fields come in the order of their numbers, and after the last one is
@@ -6,7 +6,7 @@
 //
 // Libraries are read in pieces and not mapped: an installer that cuts one short meanwhile would end
 // this process by a signal.
-#include "lab/tune/tune_flags.h"
+#include "lab/devices/compiler_flags.h"
 
 #include <errno.h>
 #include <fcntl.h>
