@@ -15,7 +15,8 @@
 static void put_units(const hsc_bytes *text, const hsc_text_style *style, FILE *to) {
   hsc_bytes shown = {0};
   hsc_text_units(hsc_bytes_text(text), style->unicode, &shown);
-  fwrite(shown.data, 1, shown.size, to);
+  // without memory for the units, as it is: what a command has to say is not lost
+  fputs(hsc_bytes_text(shown.failed ? text : &shown), to);
   hsc_bytes_deinit(&shown);
 }
 
@@ -49,7 +50,8 @@ void hsc_cli_paragraph(hsc_cli *cli, const char *format, ...) {
 }
 
 void hsc_cli_write(hsc_cli *cli, hsc_view data) {
-  fwrite(data.data, 1, data.size, stdout);
+  if (data.size)
+    fwrite(data.data, 1, data.size, stdout);
 }
 
 hsc_status *hsc_cli_write_to(hsc_cli *cli, const char *path, hsc_view data) {
