@@ -4,7 +4,7 @@
     tools/hunt.py --build build [--time S] [--seed N] [--device xla-cpu]... [--output DIR]
 
 Programs, in turn: random ones (the generator of the property tests, tests/unit/random_module.h), and
-mutants of the models and of --programs that compute the same (tests/hunt/mutations.def: rewrites and
+mutants of the models and of --programs that compute the same (src/transform/mutate/mutations.def: rewrites and
 other legal orders of sums), from --seed upwards, until --time seconds are over. Each goes through
 each device once, in workers that stay: against the reference evaluator and the bound of any legal
 computation, on a device that only compiles for crashes. What differs or ends there is blamed; what

@@ -39,6 +39,13 @@ static const char *const verbs[] = {"plan", "run", "merge", "show", "script", "c
 enum { BACKEND_LOCAL, BACKEND_MPI, BACKEND_SLURM, BACKEND_RAY, BACKEND_DASK, BACKEND_KUBERNETES };
 static const char *const backends[] = {"local", "mpi", "slurm", "ray", "dask", "kubernetes", NULL};
 
+static const char what_text[] =
+    "plan: what its tasks are, one of"
+#define KIND(name, job, command, about) " " #name
+#include "lab/sweep/sweep_kinds.def"
+#undef KIND
+    "; clocks: the file that measurements are added to; else the folder of a plan";
+
 static const hsc_option options[] = {
     HSC_POSITIONAL_CHOICE(
         sweep_args,
@@ -50,13 +57,7 @@ static const hsc_option options[] = {
         "plan: write tasks down; run: do what is left of them; merge: one table of "
         "what came of them; show: how far it is; script: for a cluster's scheduler; clocks: "
         "under mpirun, how far the hosts' clocks are apart"),
-    HSC_POSITIONAL(
-        sweep_args,
-        what,
-        "KIND|PLAN",
-        HSC_REQUIRED,
-        "plan: compile, run, ablate, time, probe, patterns, versions, conform, gate, reduce, blame "
-        "or validate; clocks: the file that measurements are added to; else the folder of a plan"),
+    HSC_POSITIONAL(sweep_args, what, "KIND|PLAN", HSC_REQUIRED, what_text),
     HSC_POSITIONAL_REST(
         sweep_args,
         programs,
@@ -106,11 +107,22 @@ static const hsc_option options[] = {
                    1,
                    "ablate, time: names that no pass has, which must change nothing",
                    .verbs = "plan"),
-    HSC_OPTION_INT_FROM(
-        sweep_args, repeats, "repeats", "N", 1, 1, "each task so often", .verbs = "plan"),
+    HSC_OPTION_INT_FROM(sweep_args,
+                        repeats,
+                        "repeats",
+                        "N",
+                        1,
+                        1,
+                        "each task so often; hunt: mutants of each program",
+                        .verbs = "plan"),
     HSC_OPTION_INT(sweep_args, series, "series", "N", 0, "run: timed runs", .verbs = "plan"),
-    HSC_OPTION_INT(
-        sweep_args, seed, "seed", "N", 0, "seed for the generated inputs", .verbs = "plan"),
+    HSC_OPTION_INT(sweep_args,
+                   seed,
+                   "seed",
+                   "N",
+                   0,
+                   "seed for the generated inputs; hunt: of the first mutant",
+                   .verbs = "plan"),
     HSC_OPTION_DOUBLE(
         sweep_args, limit_s, "limit", "S", 120, "seconds that a task gets", .verbs = "plan"),
     HSC_OPTION_STRING(sweep_args,

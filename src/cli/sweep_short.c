@@ -9,7 +9,7 @@
 enum { MOST_COLUMNS = 32 };
 
 // What a reader looks at first is first.
-typedef enum interest { FAILED, DIFFERENT, THE_REST } interest;
+typedef enum interest { FAILED, FOUND, DIFFERENT, THE_REST } interest;
 
 static const char *cell_text(const hsc_table *table, size_t row, const char *column) {
   const char *text = hsc_cli_text(table, row, column);
@@ -19,6 +19,8 @@ static const char *cell_text(const hsc_table *table, size_t row, const char *col
 static interest interest_of(const hsc_table *table, size_t row) {
   if (strcmp(cell_text(table, row, "outcome"), "ok") != 0)
     return FAILED;
+  if (hsc_cli_number(table, row, "exit code") > 0)
+    return FOUND;
   return strcmp(cell_text(table, row, "same"), "no") ? THE_REST : DIFFERENT;
 }
 
@@ -62,6 +64,9 @@ static void put_sentence(const hsc_table *table, hsc_cli *cli) {
                    rows - counts[FAILED]);
   if (counts[FAILED])
     hsc_bytes_printf(&line, ", %zu not", counts[FAILED]);
+  if (counts[FOUND])
+    hsc_bytes_printf(&line, ", %zu of them with something to look at (exit code above 0)",
+                     counts[FOUND]);
   if (compared)
     hsc_bytes_printf(&line, "; %zu of %zu compiled to something else than the program as it is",
                      counts[DIFFERENT], compared);

@@ -44,6 +44,33 @@ def look(device, paths, fault="none"):
     return done.stdout.splitlines() or [done.stderr]
 
 
+def stored(folder):
+    return list(pathlib.Path(folder, "cache").rglob("results.sqlite"))
+
+
+def sweep(folder, device, program):
+    """The lines of the merged table of two mutants."""
+    plan = pathlib.Path(folder, f"plan-{pathlib.Path(str(device)).name}")
+    environment = {
+        **os.environ,
+        "HLOSCOPE_FAULT": "update-slice",
+        "HLOSCOPE_CACHE_DIR": str(pathlib.Path(folder, "cache")),
+    }
+    for words in (
+        ["plan", "hunt", program, "-d", device, "--repeats", 2, "--seed", 1, "-o", plan],
+        ["run", plan],
+        ["merge", plan, "--format=csv"],
+    ):
+        done = subprocess.run(
+            [str(word) for word in (build / "hloscope", "sweep", *words, "-q")],
+            env=environment,
+            capture_output=True,
+            text=True,
+            timeout=300,
+        )
+    return done.stdout.splitlines() or [done.stderr]
+
+
 def main():
     faulty = build / "tests/faults/libhloscope_faulty_pjrt.so"
     with tempfile.TemporaryDirectory(prefix="hloscope-hunt-") as folder:
@@ -60,6 +87,15 @@ def main():
         lines = look(faulty, paths, "add-of-dot")
         ends = all(line.startswith("ends\t") and "faulty_rule.cc" in line for line in lines)
         check("a crash ends it, and the next program is looked at", ends and len(lines) == 2, lines)
+        said = sweep(folder, faulty, patterns / "mlp_scan.hlo")
+        check(
+            "sweep hunt accuses the faulty device of a mutant, and keeps no result of it elsewhere",
+            len(said) == 3 and "nothing to blame" not in said[1] and not stored(folder),
+            said,
+        )
+        said = sweep(folder, "cpu", patterns / "mlp_scan.hlo")
+        fine = len(said) == 3 and all("nothing to blame" in line for line in said[1:])
+        check("and nobody of the same mutants on the built-in device", fine, said)
     print(f"1..{len(results)}")
     return 0 if all(results) else 1
 

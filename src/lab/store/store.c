@@ -174,6 +174,10 @@ hsc_status *hsc_store_open(const char *path, hsc_store **out_store) {
   if (!store)
     return hsc_status_out_of_memory();
   hsc_status *status = NULL;
+  if (!path)
+    path = getenv("HLOSCOPE_STORE");
+  if (path && !*path)
+    path = NULL;
   if (path) {
     store->path = hsc_strdup(path);
   } else {

@@ -7,8 +7,8 @@ static const char *const fixed[][2] = {
     {"task", ""},         {"kind", ""},    {"program", ""},   {"device", ""},
     {"off", ""},          {"repeat", ""},  {"outcome", ""},   {"same", ""},
     {"instructions", ""}, {"fusions", ""}, {"kernels", ""},   {"temp bytes", "bytes"},
-    {"fingerprint", ""},  {"digest", ""},  {"exit code", ""}, {"code", ""},
-    {"message", ""}};
+    {"fingerprint", ""},  {"digest", ""},  {"exit code", ""}, {"says", ""},
+    {"code", ""},         {"message", ""}};
 static const char *const moment[][2] = {
     {"took", "s"}, {"compile", "s"}, {"compile processor", "s"}, {"run", "s"}, {"host", ""}};
 
@@ -41,15 +41,27 @@ static const char *same_as(const json_t *row, const json_t *baseline) {
   return same ? "yes" : "no";
 }
 
+// What a command's document says in one line: its headline, else its verdict.
+static const char *said(const json_t *row) {
+  const char *headline = json_string_value(hsc_json_path(row, "document", "headline", NULL));
+  const char *verdict = json_string_value(hsc_json_path(row, "document", "verdict", NULL));
+  return headline ? headline : verdict;
+}
+
+// The columns that only some kinds have, in their order at the end of `fixed`.
+enum { LATE_COLUMNS = 5, FIRST_LATE = HSC_COUNT_OF(fixed) - LATE_COLUMNS };
+
 static void add_texts(hsc_table *table, const json_t *row, const bool *empty) {
-  size_t column = HSC_COUNT_OF(fixed) - 4;
+  size_t column = FIRST_LATE;
   if (!empty[column])
     hsc_table_text(table, json_string_value(json_object_get(row, "digest")));
   if (!empty[column + 1])
     add_number(table, json_object_get(row, "exit_code"));
   if (!empty[column + 2])
-    hsc_table_text(table, json_string_value(json_object_get(row, "code")));
+    hsc_table_text(table, said(row));
   if (!empty[column + 3])
+    hsc_table_text(table, json_string_value(json_object_get(row, "code")));
+  if (!empty[column + 4])
     hsc_table_text(table, json_string_value(json_object_get(row, "message")));
 }
 
@@ -96,14 +108,14 @@ static void add_moment(hsc_table *table, const json_t *row) {
 
 // Which of the fixed columns no row has anything in: text leaves them out.
 static void find_empty(const hsc_sweep *sweep, const hsc_sweep_results *results, bool *out_empty) {
-  static const char *const members[] = {"digest", "exit_code", "code", "message"};
-  enum { FIRST = HSC_COUNT_OF(fixed) - HSC_COUNT_OF(members) };
-  for (size_t c = 0; c < HSC_COUNT_OF(members); c++)
-    out_empty[FIRST + c] = true;
+  static const char *const members[LATE_COLUMNS] = {"digest", "exit_code", NULL, "code", "message"};
+  for (size_t c = 0; c < LATE_COLUMNS; c++)
+    out_empty[FIRST_LATE + c] = true;
   for (int64_t i = 0; i < sweep->count; i++)
-    for (size_t c = 0; c < HSC_COUNT_OF(members); c++)
-      if (json_object_get(results->rows[i], members[c]))
-        out_empty[FIRST + c] = false;
+    for (size_t c = 0; c < LATE_COLUMNS; c++)
+      if (members[c] ? json_object_get(results->rows[i], members[c]) != NULL
+                     : said(results->rows[i]) != NULL)
+        out_empty[FIRST_LATE + c] = false;
 }
 
 static void add_rows(const hsc_sweep *sweep,

@@ -11,10 +11,13 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "base/core/random.h"
+#include "formats/common/formats.h"
 #include "lab/devices/devices.h"
 #include "lab/passes/optimized.h"
 #include "lab/passes/passes_list.h"
 #include "lab/run/json_tree.h"
+#include "transform/mutate/mutate.h"
 #include "worker/program_spec.h"
 #include "worker/scratch.h"
 
@@ -38,6 +41,11 @@ static hsc_status *find_kind(const char *name, const hsc_sweep_kind **out) {
               : hsc_status_hint(status, "hloscope sweep --help lists the kinds");
 }
 
+// Whether the kind is a command with that word.
+static bool is_of(const hsc_sweep_kind *kind, const char *word) {
+  return kind->command && strstr(kind->command, word);
+}
+
 typedef struct planning {
   const hsc_sweep_plan_options *options;
   const hsc_sweep_kind *kind;
@@ -57,19 +65,25 @@ static const char *extension_of(const char *path) {
   return dot ? dot : "";
 }
 
-// Copies a file to inputs/<hash of its bytes><extension>, once.
+// Writes bytes to inputs/<their hash><ending>, once.
+static hsc_status *keep_input(planning *p,
+                              const hsc_bytes *bytes,
+                              const char *ending,
+                              const char **out_name) {
+  const char *data = bytes->data ? bytes->data : "";
+  char hash[33];
+  hsc_hash128_hex(hsc_hash128_of(data, bytes->size, 0), hash);
+  *out_name = hsc_arena_printf(p->arena, "inputs/%s%s", hash, ending);
+  const char *to = hsc_arena_printf(p->arena, "%s/%s", p->options->folder, *out_name);
+  HSC_TRY(hsc_arena_status(p->arena));
+  return hsc_file_exists(to) ? NULL : hsc_file_write_atomic(to, data, bytes->size);
+}
+
 static hsc_status *copy_input(planning *p, const char *path, const char **out_name) {
   hsc_bytes bytes = {0};
-  char hash[33];
   hsc_status *status = hsc_file_read(path, &bytes);
-  if (!status) {
-    hsc_hash128_hex(hsc_hash128_of(bytes.data ? bytes.data : "", bytes.size, 0), hash);
-    *out_name = hsc_arena_printf(p->arena, "inputs/%s%s", hash, extension_of(path));
-    const char *to = hsc_arena_printf(p->arena, "%s/%s", p->options->folder, *out_name);
-    status = hsc_arena_status(p->arena);
-    if (!status && !hsc_file_exists(to))
-      status = hsc_file_write_atomic(to, bytes.data ? bytes.data : "", bytes.size);
-  }
+  if (!status)
+    status = keep_input(p, &bytes, extension_of(path), out_name);
   hsc_bytes_deinit(&bytes);
   return status;
 }
@@ -204,9 +218,14 @@ static hsc_status *add_timing(planning *p, const pair *of, const char *const *of
   return status;
 }
 
+// Of a task's limit, for commands that end by themselves.
+static const double BUDGET_SHARE = 0.8;
+
 static const char *replaced(planning *p, const char *word, const pair *of, const char *baseline) {
-  if (!strcmp(word, "{program}"))
+  if (!strcmp(word, "{program}") || !strcmp(word, "{mutant}"))
     return of->input;
+  if (!strcmp(word, "{budget}"))  // what ends by itself says what it found
+    return hsc_arena_printf(p->arena, "%.6g", BUDGET_SHARE * p->options->limit_s);
   if (!strcmp(word, "{device}"))
     return of->device;
   if (!strcmp(word, "{baseline}"))
@@ -214,8 +233,9 @@ static const char *replaced(planning *p, const char *word, const pair *of, const
   return word;
 }
 
-// Words of a command; what lies in inputs/ is written as {folder}/inputs/...
-static hsc_status *add_command(planning *p, const pair *of) {
+// Words of a command, as so many tasks from `repeat` on; what lies in inputs/ is written as
+// {folder}/inputs/...
+static hsc_status *add_command(planning *p, const pair *of, int64_t repeat, int64_t count) {
   const char *baseline = NULL;
   json_t *words = json_array();
   hsc_status *status = NULL;
@@ -238,10 +258,57 @@ static hsc_status *add_command(planning *p, const pair *of) {
   for (size_t i = 0; i < p->options->more_count; i++)
     json_array_append_new(words, json_string(p->options->more[i]));
   if (!status)
-    for (int64_t repeat = 0; repeat < p->options->repeats && !status; repeat++)
-      status = add_task(p, of, "", repeat, json_pack("{s:O}", "argv", words), 50 * of->cost_s + 1);
+    for (int64_t i = repeat; i < repeat + count && !status; i++)
+      status = add_task(p, of, "", i, json_pack("{s:O}", "argv", words), 50 * of->cost_s + 1);
   json_decref(words);
   return status;
+}
+
+// ---- mutants ------------------------------------------------------------------------------------
+
+// Into inputs/ by its content: as StableHLO, which is what frameworks hand to compilers, and as HLO
+// where StableHLO has no words for it.
+static hsc_status *write_mutant(planning *p,
+                                const hsc_module *module,
+                                uint64_t seed,
+                                const char **out_name) {
+  const char *ending = ".mlir";
+  hsc_random random;
+  hsc_bytes text = {0};
+  hsc_module *mutant = NULL;
+  hsc_random_init(&random, seed);
+  hsc_status *status = hsc_module_clone(module, &mutant);
+  if (!status)
+    status = hsc_transform_mutate(mutant, &random);
+  if (!status)
+    status = hsc_program_write(mutant, HSC_FORMAT_MLIR_TEXT, &text);
+  if (hsc_status_code(status) == HSC_UNIMPLEMENTED) {
+    hsc_status_free(status);
+    hsc_bytes_reset(&text);
+    hsc_module_print(mutant, NULL, &text);
+    status = hsc_bytes_status(&text);
+    ending = ".hlo";
+  }
+  if (!status)
+    status = keep_input(p, &text, ending, out_name);
+  hsc_bytes_deinit(&text);
+  hsc_module_destroy(mutant);
+  return status;
+}
+
+// Mutant number r of a program has the seed --seed + r, whatever else is in the plan.
+static hsc_status *add_mutants(planning *p, const pair *of) {
+  hsc_module *module = NULL;
+  HSC_TRY(hsc_program_open(of->program, NULL, 0, &module));
+  hsc_status *status = NULL;
+  for (int64_t i = 0; i < p->options->repeats && !status; i++) {
+    pair mutant = *of;
+    status = write_mutant(p, module, p->options->seed + (uint64_t)i, &mutant.input);
+    if (!status)
+      status = add_command(p, &mutant, i, 1);
+  }
+  hsc_module_destroy(module);
+  return status ? hsc_status_note(status, "making a mutant of %s", of->program) : NULL;
 }
 
 // ---- which passes -------------------------------------------------------------------------------
@@ -324,8 +391,10 @@ static hsc_status *plan_pair(planning *p, const pair *of, const hsc_device_spec 
   const char **names = NULL;
   size_t count = 0;
   bool every = !strcmp(p->kind->name, "ablate");
+  if (is_of(p->kind, "{mutant}"))
+    return add_mutants(p, of);
   if (p->kind->command)
-    return add_command(p, of);
+    return add_command(p, of, 0, o->repeats);
   if (every || unknown_name(p))
     HSC_TRY(passes_of(p, of, device, &names, &count));
   if (!strcmp(p->kind->job, "interleave"))
@@ -378,7 +447,7 @@ static hsc_status *plan_device(planning *p, const char *text) {
   const hsc_sweep_plan_options *o = p->options;
   hsc_device_spec device;
   HSC_TRY(hsc_device_spec_parse(text, p->arena, &device));
-  bool alone = p->kind->command && !strstr(p->kind->command, "{program}");
+  bool alone = p->kind->command && !is_of(p->kind, "{program}") && !is_of(p->kind, "{mutant}");
   if (alone)
     return plan_pair(p, &(pair){.program = "", .device = text, .cost_s = 1}, &device);
   for (size_t i = 0; i < o->program_count; i++) {
@@ -386,7 +455,8 @@ static hsc_status *plan_device(planning *p, const char *text) {
     int64_t instructions = 0;
     if (o->progress)
       o->progress(o->user, (int64_t)i, (int64_t)o->program_count, of.program);
-    HSC_TRY(copy_input(p, of.program, &of.input));
+    if (!is_of(p->kind, "{mutant}"))
+      HSC_TRY(copy_input(p, of.program, &of.input));
     HSC_TRY(count_instructions(of.program, &instructions));
     of.cost_s = compile_cost(&device, instructions);
     HSC_TRY(plan_pair(p, &of, &device));

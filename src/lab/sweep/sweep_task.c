@@ -281,6 +281,10 @@ static hsc_status *do_command(const hsc_sweep_run_options *o,
   hsc_arena *arena = NULL;
   HSC_GOTO(hsc_arena_create(&arena));
   HSC_GOTO(own_path(o, executable, sizeof executable));
+  // a store of the task's own: nothing measured before answers for it, and tasks of many hosts do
+  // not wait for one file on a network's disk
+  const char *const extra[] = {
+      hsc_arena_printf(arena, "HLOSCOPE_STORE=%s/results.sqlite", slot->scratch), NULL};
   hsc_bytes_printf(&out, "%s/document.json", slot->scratch);
   argv[count++] = hsc_bytes_text(&out);
   argv[count++] = executable;
@@ -300,7 +304,7 @@ static hsc_status *do_command(const hsc_sweep_run_options *o,
     HSC_GOTO(check_input(path, task->input));
   }
   for (int tries = 0; tries < MOST_TRIES; tries++) {
-    HSC_GOTO(hsc_child_start(&(hsc_child_options){.argv = argv}, &child));
+    HSC_GOTO(hsc_child_start(&(hsc_child_options){.argv = argv, .extra_env = extra}, &child));
     HSC_GOTO(wait_for(o, task, child, &ended, &late));
     *out_undone = stopped(o) && ended.signal;
     if (*out_undone)
