@@ -258,6 +258,16 @@ static PJRT_Error *late_on_ready(odd_call *real, hsc_pjrt_function f, void *args
   return real(f, &own);
 }
 
+// Compiling a program that is called sleep_ms_N takes N ms more.
+static PJRT_Error *compile_asleep(odd_call *real, hsc_pjrt_function f, void *args) {
+  static const char name[] = "sleep_ms_";
+  const PJRT_Program *program = ((PJRT_Client_Compile_Args *)args)->program;
+  const char *at = memmem(program->code, program->code_size, name, sizeof name - 1);
+  if (at)
+    usleep((useconds_t)atoi(at + sizeof name - 1) * 1000);
+  return real(f, args);
+}
+
 // ---- which mode changes which call --------------------------------------------------------------
 
 static const struct rule {
@@ -287,6 +297,7 @@ static const struct rule {
     {"unimplemented", HSC_FN_PJRT_Error_GetCode, nothing_known},
     {"runs-nothing", HSC_FN_PJRT_LoadedExecutable_Execute, refuse},
     {"runs-nothing", HSC_FN_PJRT_Error_GetCode, nothing_known},
+    {"sleeps", HSC_FN_PJRT_Client_Compile, compile_asleep},
     {"late", HSC_FN_PJRT_Event_IsReady, late_is_ready},
     {"late", HSC_FN_PJRT_Event_Await, late_await},
     {"late", HSC_FN_PJRT_Event_Destroy, late_destroy},

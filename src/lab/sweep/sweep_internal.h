@@ -3,6 +3,7 @@
 
 #include <pthread.h>
 
+#include "base/core/random.h"
 #include "lab/sweep/sweep.h"
 #include "worker/worker_client.h"
 
@@ -46,12 +47,28 @@ HSC_MUST_USE hsc_status *hsc__pool_create(const hsc_sweep *sweep,
                                           const bool *wanted,
                                           hsc__pool **out_pool);
 void hsc__pool_destroy(hsc__pool *pool);
-int64_t hsc__pool_take(hsc__pool *pool);               // -1 = none is left
+int64_t hsc__pool_take(hsc__pool *pool);  // -1 = none is left
+// Any of those that are left, as `random` draws it; -1 = none is left.
+int64_t hsc__pool_take_any(hsc__pool *pool, hsc_random *random);
+void hsc__pool_drop(hsc__pool *pool, int64_t task);    // it is done elsewhere, if it is left at all
 void hsc__pool_return(hsc__pool *pool, int64_t task);  // it was taken and is not done
 // What a task of this group took: those that are left are expected to take the like.
 void hsc__pool_learn(hsc__pool *pool, int64_t task, double seconds);
 int64_t hsc__pool_left(const hsc__pool *pool);
+int64_t hsc__pool_dropped(const hsc__pool *pool);
 double hsc__pool_expected(const hsc__pool *pool, int64_t task);
+
+// ---- what others do meanwhile (sweep_others.c) ----
+
+typedef struct hsc__sweep_others hsc__sweep_others;
+// `own`: the path of this process's file, which is left out; borrowed.
+HSC_MUST_USE hsc_status *hsc__sweep_others_create(const hsc_sweep *sweep,
+                                                  const char *own,
+                                                  hsc__sweep_others **out_others);
+void hsc__sweep_others_destroy(hsc__sweep_others *others);
+// Drops from the pool what others have done since the last look. Returns whether somebody else is
+// at the plan too: results have come since the first look. Costs a twentieth of the time at most.
+bool hsc__sweep_others_look(hsc__sweep_others *others, hsc__pool *pool);
 
 // ---- one task (sweep_task.c) ----
 

@@ -16,7 +16,7 @@ struct hsc__pool {
   const hsc_sweep *sweep;
   hsc_arena *arena;
   group *groups;  // [sweep->group_count]
-  int64_t left;
+  int64_t left, dropped;
 };
 
 static double scale_of(const group *g) {
@@ -88,6 +88,35 @@ int64_t hsc__pool_take(hsc__pool *pool) {
   return best->tasks[--best->count];
 }
 
+// Out of its place; the order of the others stays.
+static int64_t take_at(hsc__pool *pool, group *g, int64_t at) {
+  int64_t task = g->tasks[at];
+  g->count--;
+  pool->left--;
+  memmove(g->tasks + at, g->tasks + at + 1, (size_t)(g->count - at) * sizeof *g->tasks);
+  return task;
+}
+
+int64_t hsc__pool_take_any(hsc__pool *pool, hsc_random *random) {
+  int64_t at = pool->left ? (int64_t)hsc_random_below(random, (uint64_t)pool->left) : -1;
+  for (int i = 0; at >= 0 && i < pool->sweep->group_count; i++) {
+    if (at < pool->groups[i].count)
+      return take_at(pool, &pool->groups[i], at);
+    at -= pool->groups[i].count;
+  }
+  return -1;
+}
+
+void hsc__pool_drop(hsc__pool *pool, int64_t task) {
+  group *g = &pool->groups[pool->sweep->tasks[task].group];
+  for (int64_t at = 0; at < g->count; at++)
+    if (g->tasks[at] == task) {
+      take_at(pool, g, at);
+      pool->dropped++;
+      break;
+    }
+}
+
 void hsc__pool_return(hsc__pool *pool, int64_t task) {
   insert(pool, task);
 }
@@ -102,4 +131,8 @@ void hsc__pool_learn(hsc__pool *pool, int64_t task, double seconds) {
 
 int64_t hsc__pool_left(const hsc__pool *pool) {
   return pool->left;
+}
+
+int64_t hsc__pool_dropped(const hsc__pool *pool) {
+  return pool->dropped;
 }

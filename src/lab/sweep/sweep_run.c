@@ -3,6 +3,7 @@
 #include "lab/sweep/sweep_internal.h"
 
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "lab/dispatch/dispatch.h"
 #include "lab/store/store.h"
@@ -92,15 +93,19 @@ typedef struct running {
   const hsc_sweep_run_options *options;
   pthread_mutex_t lock;  // of all below
   hsc__pool *pool;
+  hsc__sweep_others *others;
+  hsc_random random;
   hsc__shard shard;
   int64_t experiment;
   hsc_sweep_summary *summary;
 } running;
 
+// The longest first; with somebody else at the plan any, so that both seldom take the same.
 static int64_t next_task(void *user) {
   running *r = user;
   pthread_mutex_lock(&r->lock);
-  int64_t task = hsc__pool_take(r->pool);
+  bool shared = hsc__sweep_others_look(r->others, r->pool);
+  int64_t task = shared ? hsc__pool_take_any(r->pool, &r->random) : hsc__pool_take(r->pool);
   pthread_mutex_unlock(&r->lock);
   return task;
 }
@@ -148,6 +153,8 @@ static void show_progress(void *user, int64_t done, int64_t total, double second
 static hsc_status *run_here(running *r, const bool *wanted) {
   const hsc_sweep_run_options *o = r->options;
   HSC_TRY(hsc__pool_create(o->sweep, wanted, &r->pool));
+  HSC_TRY(hsc__sweep_others_create(o->sweep, r->shard.path, &r->others));
+  hsc_random_init(&r->random, (uint64_t)hsc_wall_ns() ^ (uint64_t)getpid());
   return hsc_dispatch_run(&(hsc_dispatch){.jobs = o->jobs,
                                           .count = hsc__pool_left(r->pool),
                                           .next = next_task,
@@ -181,7 +188,7 @@ static hsc_status *run_alone(const hsc_sweep_run_options *o, hsc_sweep_summary *
   HSC_GOTO(hsc__sweep_begin(o, identity, &r.experiment));
   status = run_here(&r, wanted);
   summary->interrupted = is_stopped(&r);
-  summary->left -= summary->done;
+  summary->left -= summary->done + (r.pool ? hsc__pool_dropped(r.pool) : 0);
 done:
   if (r.shard.fd >= 0) {
     hsc_status *closed = hsc__shard_close(&r.shard, o->sweep);
@@ -192,6 +199,7 @@ done:
   }
   if (r.experiment)
     status = hsc_store_end(o->store, r.experiment, status, summary->interrupted, NULL);
+  hsc__sweep_others_destroy(r.others);
   hsc__pool_destroy(r.pool);
   hsc_bytes_deinit(&folder);
   hsc_free(wanted);

@@ -6,6 +6,8 @@
 #include "base/text/text.h"
 #include "lab/sweep/sweep_internal.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -69,6 +71,32 @@ static hsc_status *check_input(const char *path, const char *input) {
   if (!strncmp(strrchr(input, '/') + 1, hash, 32))
     return NULL;
   return HSC_ERR(DATA_LOSS, "%s does not hold what the plan was made of", path);
+}
+
+// What the try before said is not what this one says.
+static void forget_try(json_t *row) {
+  static const char *const said[] = {"outcome", "code", "message", "last_words", "exit_code"};
+  for (size_t i = 0; i < HSC_COUNT_OF(said); i++)
+    json_object_del(row, said[i]);
+}
+
+// A task that failed where nothing can be written any more says nothing of its program.
+static hsc_status *check_room(const hsc__sweep_slot *slot, const json_t *row) {
+  static const char some[1 << 16];
+  char path[4200];
+  if (!strcmp(hsc__sweep_text(row, "outcome"), "ok"))
+    return NULL;
+  snprintf(path, sizeof path, "%s/room", slot->scratch);
+  int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+  hsc_status *status = fd < 0 ? hsc_status_errno(errno, "cannot write", path)
+                              : hsc_fd_write(fd, path, some, sizeof some);
+  if (fd >= 0)
+    close(fd);
+  unlink(path);
+  return status ? hsc_status_hint(status,
+                                  "tasks keep what they write for a while in $TMPDIR: without room "
+                                  "there they fail for it, and are not done")
+                : NULL;
 }
 
 static bool stopped(const hsc_sweep_run_options *o) {
@@ -179,7 +207,9 @@ static hsc_status *do_job(const hsc_sweep_run_options *o,
     *out_undone = stopped(o) && answer.outcome != HSC_OUTCOME_OK;
     if (*out_undone)
       goto done;
+    forget_try(row);
     take_answer(task, &answer, hsc_bytes_text(&optimized), row);
+    HSC_GOTO(check_room(slot, row));
     if (outside)
       json_object_set_new(row, "outcome", json_string("killed"));
     if (!outside)
@@ -309,7 +339,9 @@ static hsc_status *do_command(const hsc_sweep_run_options *o,
     *out_undone = stopped(o) && ended.signal;
     if (*out_undone)
       break;
+    forget_try(row);
     take_document(task, hsc_bytes_text(&out), &ended, hsc_child_stderr(child), row);
+    HSC_GOTO(check_room(slot, row));
     bool outside = !late && is_from_outside(&ended);
     if (late || outside)
       json_object_set_new(row, "outcome", json_string(late ? "timeout" : "killed"));
