@@ -246,6 +246,64 @@ static void updates_are_combined_in_order(void **state) {
     check_scatter(seed, 30, 3000);
 }
 
+// What jax.vmap makes of a scatter, and places of several indices: batching dimensions, one to three
+// dimensions of updates, one or two indices each, single elements or rows, enough for threads.
+static void check_batched(uint64_t seed) {
+  kernel_case c;
+  kernel_case_begin(&c, seed);
+  hsc_arena *arena = c.module->arena;
+  int batching = (int)kernel_case_below(&c, 3);
+  int found = 1 + (int)kernel_case_below(&c, 2);
+  int free_rank = (int)kernel_case_below(&c, 3);  // of the batch
+  int64_t row = kernel_case_below(&c, 2) ? between(&c, 2, 9) : 0;
+  int64_t big[5], index_dims[6], update_dims[6], map[2], both[2];
+  int rank = 0;
+  int batch_rank = 0;
+  for (; rank < batching; rank++, batch_rank++)
+    both[rank] = rank, big[rank] = index_dims[rank] = between(&c, 1, 5);
+  for (int i = 0; i < found; i++, rank++)
+    map[i] = rank, big[rank] = between(&c, 1, 40);
+  if (row)
+    big[rank++] = row;
+  for (int i = 0; i < free_rank; i++)
+    index_dims[batch_rank++] = between(&c, 1, i == 0 ? 1500 : 4);
+  memcpy(update_dims, index_dims, sizeof update_dims);
+  index_dims[batch_rank] = found;
+  // The row of an update comes last, or first: then its elements are far apart.
+  int64_t offset = kernel_case_below(&c, 2) ? batch_rank : 0;
+  if (row) {
+    for (int i = batch_rank; i > offset; i--)
+      update_dims[i] = update_dims[i - 1];
+    update_dims[offset] = row;
+  }
+  static const hsc_type kinds[] = {HSC_TYPE_F32, HSC_TYPE_S32, HSC_TYPE_U8,
+                                   HSC_TYPE_F64, HSC_TYPE_S16, HSC_TYPE_BF16};
+  static const hsc_type index_types[] = {HSC_TYPE_S32, HSC_TYPE_U32, HSC_TYPE_S64, HSC_TYPE_U8};
+  hsc_type type = kinds[kernel_case_below(&c, 6)];
+  hsc_instr *operands[3] = {
+      kernel_case_input(&c, type, rank, big, 3),
+      kernel_case_input(&c, index_types[kernel_case_below(&c, 4)], batch_rank + 1, index_dims, 42),
+      kernel_case_input(&c, type, batch_rank + (row > 0), update_dims, 3)};
+  int which = (int)kernel_case_below(&c, 5);
+  // products of many would overflow floats
+  if (which == 2 && hsc_type_is_float(type))
+    which = 0;
+  hsc_computation *called = combiner(&c, type, which);
+  hsc_attr attr = {.scatter = {.offset_dims = hsc_dims_copy(arena, row > 0, &offset),
+                               .collapsed_slice_dims = hsc_dims_copy(arena, found, map),
+                               .start_index_map = hsc_dims_copy(arena, found, map),
+                               .operand_batching_dims = hsc_dims_copy(arena, batching, both),
+                               .start_indices_batching_dims = hsc_dims_copy(arena, batching, both),
+                               .index_vector_dim = batch_rank}};
+  kernel_case_check(
+      &c, hsc_build_op(&c.b, HSC_OP_SCATTER, (hsc_shape){0}, &attr, 3, operands, 1, &called), 0);
+}
+
+static void updates_of_batches_are_combined_in_order(void **state) {
+  for (uint64_t seed = 1501; seed <= 1700; seed++)
+    check_batched(seed);
+}
+
 static int end_all(void **state) {
   kernel_case_end_all();
   return 0;
@@ -259,6 +317,7 @@ int main(void) {
       cmocka_unit_test(few_of_long_rows_come_first),
       cmocka_unit_test(many_updates_of_few_elements),
       cmocka_unit_test(updates_are_combined_in_order),
+      cmocka_unit_test(updates_of_batches_are_combined_in_order),
   };
   return cmocka_run_group_tests(tests, NULL, end_all);
 }

@@ -16,6 +16,27 @@ static void dense_strides(const hsc_shape *shape, int64_t *strides) {
   }
 }
 
+// Dimensions of the batch that follow each other without a gap in all three arrays are one: lines
+// of updates are long then.
+static void merge_batch(hsc_scatter *s) {
+  int kept = 0;
+  for (int i = 0; i < s->batch_rank; i++) {
+    int64_t size = s->batch_size[i];
+    int last = kept - 1;
+    if (size == 1)
+      continue;
+    bool merges = kept > 0 && s->batch_index_stride[last] == size * s->batch_index_stride[i] &&
+                  s->batch_update_stride[last] == size * s->batch_update_stride[i] &&
+                  s->batch_target_stride[last] == size * s->batch_target_stride[i];
+    int to = merges ? last : kept++;
+    s->batch_size[to] = merges ? size * s->batch_size[to] : size;
+    s->batch_index_stride[to] = s->batch_index_stride[i];
+    s->batch_update_stride[to] = s->batch_update_stride[i];
+    s->batch_target_stride[to] = s->batch_target_stride[i];
+  }
+  s->batch_rank = kept;
+}
+
 static void plan_scatter(const hsc_instr *instr, hsc_scatter *s) {
   const hsc_gather_dims *d = &instr->attr.scatter;
   const hsc_shape *big = &instr->operands[0]->shape;
@@ -39,7 +60,8 @@ static void plan_scatter(const hsc_instr *instr, hsc_scatter *s) {
         s->batch_target_stride[s->batch_rank] = big_strides[d->operand_batching_dims.v[k]];
     s->batch_rank++;
   }
-  int64_t window_of[HSC_MAX_RANK];  // size along each dimension of the operand
+  int64_t window_of[HSC_MAX_RANK];     // size along each dimension of the operand
+  bool indexed[HSC_SCATTER_MAX_DIMS];  // [window] whether indices say where it begins
   int batch = 0;
   int window = 0;
   int big_dim = 0;
@@ -54,6 +76,7 @@ static void plan_scatter(const hsc_instr *instr, hsc_scatter *s) {
            hsc_dims_contain(d->operand_batching_dims, big_dim))
       big_dim++;
     window_of[big_dim] = updates->dims[i];
+    indexed[window] = hsc_dims_contain(d->start_index_map, big_dim);
     s->window_size[window] = updates->dims[i];
     s->window_update_stride[window] = update_strides[i];
     s->window_target_stride[window++] = big_strides[big_dim++];
@@ -69,10 +92,32 @@ static void plan_scatter(const hsc_instr *instr, hsc_scatter *s) {
          s->window_target_stride[window - 1] == s->run)
     s->run *= s->window_size[--window];
   s->window_rank = window;
+  s->windows_apart = true;
+  for (int i = 0; i < window; i++)
+    s->windows_apart = s->windows_apart && !indexed[i];
+  merge_batch(s);
 }
 
-// The combiner as one of scatter_kernels.h.
-static hsc_scatter_op op_of(const hsc_computation *combiner, const hsc_cpu_isa *isa) {
+// The type whose values are copied as those of the given one are.
+static int32_t bits_of(int32_t type) {
+  switch (hsc_type_bytes((hsc_type)type)) {
+    case 1:
+      return HSC_TYPE_U8;
+    case 2:
+      return HSC_TYPE_U16;
+    case 4:
+      return HSC_TYPE_U32;
+    case 8:
+      return HSC_TYPE_U64;
+    default:
+      return type;
+  }
+}
+
+// The combiner as one of scatter_kernels.h, for elements of *type.
+static hsc_scatter_op op_of(const hsc_computation *combiner,
+                            const hsc_cpu_isa *isa,
+                            int32_t *type) {
   const hsc_scatter_kernels *kernels = hsc_scatter_kernels_for(isa->level);
   const hsc_instr *root = combiner->root;
   const hsc_instr *x = combiner->parameters[0];
@@ -81,17 +126,20 @@ static hsc_scatter_op op_of(const hsc_computation *combiner, const hsc_cpu_isa *
   if (!kernels)
     return op;
   if (root == y) {
+    *type = bits_of(*type);
     op = HSC_SCATTER_SET;
   } else if (root->operand_count == 2 && ((root->operands[0] == x && root->operands[1] == y) ||
                                           (root->operands[0] == y && root->operands[1] == x))) {
     if (root->op == HSC_OP_ADD)
       op = HSC_SCATTER_ADD;
+    else if (root->op == HSC_OP_MULTIPLY)
+      op = HSC_SCATTER_MULTIPLY;
     else if (root->op == HSC_OP_MAXIMUM)
       op = HSC_SCATTER_MAX;
     else if (root->op == HSC_OP_MINIMUM)
       op = HSC_SCATTER_MIN;
   }
-  return kernels->functions[op][root->shape.type] ? op : HSC_SCATTER_CALL;
+  return kernels->functions[op][*type] ? op : HSC_SCATTER_CALL;
 }
 
 // Sums of integers may be made in any order: each part of the updates has bins of its own. Worth it
@@ -100,12 +148,27 @@ static void plan_parts(const hsc_shape *target, int threads, hsc_scatter *s, hsc
   enum { LEAST_UPDATES = 1 << 15, MOST_BYTES = 256 << 10 };
   int64_t bins = hsc_shape_elements(target);
   bool one = s->run == 1 && s->window_rank == 0;
-  if (threads < 2 || !one || s->op != HSC_SCATTER_ADD || !hsc_type_is_integral((hsc_type)s->type) ||
-      s->updates < LEAST_UPDATES || bins * 4 > s->updates || bins * s->element_bytes > MOST_BYTES)
+  if (threads < 2 || !one || s->shares > 1 || s->op != HSC_SCATTER_ADD ||
+      !hsc_type_is_integral((hsc_type)s->type) || s->updates < LEAST_UPDATES ||
+      bins * 4 > s->updates || bins * s->element_bytes > MOST_BYTES)
     return;
   s->parts = threads;
   s->bins = bins;
   step->scratch_bytes = (int64_t)threads * ((bins * s->element_bytes + 63) / 64 * 64);
+}
+
+// Along a batching dimension each position of the batch has places of its own.
+static void plan_shares(int threads, hsc_scatter *s) {
+  enum { LEAST_ELEMENTS = 1 << 15 };
+  s->shares = 1;
+  if (threads < 2 || s->op == HSC_SCATTER_CALL || s->batch_rank == 0 ||
+      s->batch_target_stride[0] == 0 || s->run_chunk < s->run || s->batch_size[0] == 0)
+    return;
+  int64_t elements = s->updates * s->run;
+  for (int i = 0; i < s->window_rank; i++)
+    elements *= s->window_size[i];
+  if (elements >= LEAST_ELEMENTS)
+    s->shares = threads < s->batch_size[0] ? threads : s->batch_size[0];
 }
 
 hsc_status *hsc__cpu_choose_scatter(hsc_cpu_compiler *compiler,
@@ -133,7 +196,7 @@ hsc_status *hsc__cpu_choose_scatter(hsc_cpu_compiler *compiler,
   *s = (hsc_scatter){.element_bytes = (int32_t)hsc_type_bytes(type), .kernel = -1};
   plan_scatter(instr, s);
   s->type = (int32_t)type;
-  s->op = (int32_t)op_of(combiner, &compiler->device->isa);
+  s->op = (int32_t)op_of(combiner, &compiler->device->isa, &s->type);
   if (s->op == HSC_SCATTER_CALL && combiner->root != combiner->parameters[1]) {
     HSC_TRY(hsc__cpu_add_lanes(compiler, combiner, &s->kernel));
     if (s->kernel < 0)
@@ -144,6 +207,7 @@ hsc_status *hsc__cpu_choose_scatter(hsc_cpu_compiler *compiler,
   s->run_chunk = s->run > 0 ? s->run : 1;
   if (threads > 1 && bytes > 128 << 10 && s->run >= 32)
     s->run_chunk = ((s->run + threads - 1) / threads + 15) / 16 * 16;
+  plan_shares(threads, s);
   plan_parts(&instr->shape, threads, s, step);
   choice->payload = s;
   choice->payload_bytes = sizeof *s;
@@ -163,7 +227,8 @@ typedef struct scatter_run {
   const hsc_scatter_kernels *kernels;
   const char *indices, *updates;
   char *out;
-  char *bins;  // [parts] of the target's size, lines of 64 bytes apart
+  char *bins;     // [parts] of the target's size, lines of 64 bytes apart
+  bool in_lines;  // whether a call of by_offsets may take one place of many windows
   int index_bytes;
 } scatter_run;
 
@@ -230,11 +295,8 @@ static void combine_window(
   } while (next(s->window_rank, s->window_size, window));
 }
 
-static void do_chunk(void *context, int64_t chunk, int worker) {
-  const scatter_run *r = context;
+static void do_windows(const scatter_run *r, int64_t first, int64_t count) {
   const hsc_scatter *s = r->s;
-  int64_t first = chunk * s->run_chunk;
-  int64_t count = s->run - first < s->run_chunk ? s->run - first : s->run_chunk;
   int64_t batch[HSC_SCATTER_MAX_DIMS] = {0};
   do {
     int64_t from;
@@ -244,51 +306,106 @@ static void do_chunk(void *context, int64_t chunk, int worker) {
   } while (next(s->batch_rank, s->batch_size, batch));
 }
 
-// ---- one dimension of updates, windows without gaps ---------------------------------------------
+// ---- lines of updates, whose places are found first ---------------------------------------------
 
 enum { OFFSETS = 512 };
 
-static bool in_line(const scatter_run *r) {
-  const hsc_scatter *s = r->s;
-  return r->by_offsets && s->window_rank == 0 && s->batch_rank <= 1;
+// Updates that follow each other along the innermost dimension of the batch: where the first of
+// them has its indices, comes from and goes to, in elements.
+typedef struct line {
+  int64_t index, update, target;
+} line;
+
+static line line_at(const hsc_scatter *s, int64_t position) {
+  line l = {0};
+  for (int i = s->batch_rank - 1; i >= 0; i--) {
+    int64_t at = position % s->batch_size[i];
+    position /= s->batch_size[i];
+    l.index += at * s->batch_index_stride[i];
+    l.update += at * s->batch_update_stride[i];
+    l.target += at * s->batch_target_stride[i];
+  }
+  return l;
 }
 
-static void find_offsets(const scatter_run *r, int64_t begin, int64_t count, int64_t *offsets) {
+static void find_offsets(const scatter_run *r, const line *l, int64_t count, int64_t *offsets) {
   const hsc_scatter *s = r->s;
-  if (s->vector_count == 1 && s->index_type == HSC_TYPE_S32 && s->batch_target_stride[0] == 0) {
-    int64_t stride = s->batch_rank ? s->batch_index_stride[0] : 1;
-    r->kernels->indices((const int32_t *)r->indices + begin * stride, stride, count, s->limit[0],
-                        s->target_stride[0], offsets);
-    return;
-  }
-  for (int64_t i = 0; i < count; i++) {
-    int64_t batch = begin + i;
-    int64_t from;
-    offsets[i] = place_of(r, &batch, &from);
+  int inner = s->batch_rank - 1;
+  int64_t target_stride = inner >= 0 ? s->batch_target_stride[inner] : 0;
+  int64_t stride = inner >= 0 ? s->batch_index_stride[inner] : 0;
+  for (int64_t i = 0; i < count; i++)
+    offsets[i] = l->target + i * target_stride;
+  for (int v = 0; v < s->vector_count; v++) {
+    const char *from = r->indices + (l->index + v * s->vector_stride) * r->index_bytes;
+    hsc_scatter_indices known = r->kernels->indices[s->index_type];
+    if (known) {
+      known(from, stride, count, s->limit[v], s->target_stride[v], offsets);
+      continue;
+    }
+    for (int64_t i = 0; i < count; i++) {
+      int64_t start = hsc__cpu_read_index(s->index_type, from + i * stride * r->index_bytes);
+      bool outside = offsets[i] < 0 || start < 0 || start > s->limit[v];
+      offsets[i] = outside ? -1 : offsets[i] + start * s->target_stride[v];
+    }
   }
 }
 
-// Updates [begin, end), the part of each from `first` on.
-static void do_line(
+// The same place of all windows of a line, then the next place: no two places meet (windows_apart),
+// so that each element still sees its updates in their order.
+static void combine_line(const scatter_run *r,
+                         char *out,
+                         int64_t update,
+                         const int64_t *offsets,
+                         int64_t count,
+                         int64_t run) {
+  const hsc_scatter *s = r->s;
+  int64_t stride = s->batch_rank ? s->batch_update_stride[s->batch_rank - 1] : 0;
+  int64_t window[HSC_SCATTER_MAX_DIMS] = {0};
+  do {
+    int64_t target = 0;
+    int64_t source = update;
+    for (int i = 0; i < s->window_rank; i++) {
+      target += window[i] * s->window_target_stride[i];
+      source += window[i] * s->window_update_stride[i];
+    }
+    r->by_offsets(out + target * s->element_bytes, r->updates + source * s->element_bytes, stride,
+                  offsets, count, run);
+  } while (next(s->window_rank, s->window_size, window));
+}
+
+// Updates [begin, end), the part of each run from `first` on.
+static void do_lines(
     const scatter_run *r, char *out, int64_t begin, int64_t end, int64_t first, int64_t run) {
   const hsc_scatter *s = r->s;
-  int64_t stride = s->batch_rank ? s->batch_update_stride[0] : 0;
+  int64_t inner = s->batch_rank ? s->batch_size[s->batch_rank - 1] : 1;
   int64_t offsets[OFFSETS];
-  for (int64_t i = begin; i < end; i += OFFSETS) {
-    int64_t count = end - i < OFFSETS ? end - i : OFFSETS;
-    find_offsets(r, i, count, offsets);
-    r->by_offsets(out + first * s->element_bytes,
-                  r->updates + (i * stride + first) * s->element_bytes, stride, offsets, count,
-                  run);
+  for (int64_t at = begin, count; at < end; at += count) {
+    count = inner - at % inner;
+    if (count > OFFSETS)
+      count = OFFSETS;
+    if (count > end - at)
+      count = end - at;
+    line l = line_at(s, at);
+    find_offsets(r, &l, count, offsets);
+    combine_line(r, out + first * s->element_bytes, l.update + first, offsets, count, run);
   }
 }
 
-static void do_line_chunk(void *context, int64_t chunk, int worker) {
+// A chunk is a part of all runs or, where there are shares, of the batch.
+static void do_chunk(void *context, int64_t chunk, int worker) {
   const scatter_run *r = context;
   const hsc_scatter *s = r->s;
-  int64_t first = chunk * s->run_chunk;
-  do_line(r, r->out, 0, s->updates, first,
-          s->run - first < s->run_chunk ? s->run - first : s->run_chunk);
+  int64_t share = s->shares > 1 ? chunk : 0;
+  int64_t first = s->shares > 1 ? 0 : chunk * s->run_chunk;
+  int64_t run = s->run - first < s->run_chunk ? s->run - first : s->run_chunk;
+  if (!r->in_lines) {
+    do_windows(r, first, run);
+    return;
+  }
+  int64_t rows = s->batch_rank ? s->batch_size[0] : 1;
+  int64_t row = s->updates / rows;
+  do_lines(r, r->out, rows * share / s->shares * row, rows * (share + 1) / s->shares * row, first,
+           run);
 }
 
 static int64_t part_bytes(const hsc_scatter *s) {
@@ -300,7 +417,7 @@ static void do_part(void *context, int64_t part, int worker) {
   const hsc_scatter *s = r->s;
   char *bins = r->bins + part * part_bytes(s);
   memset(bins, 0, (size_t)part_bytes(s));
-  do_line(r, bins, s->updates * part / s->parts, s->updates * (part + 1) / s->parts, 0, 1);
+  do_lines(r, bins, s->updates * part / s->parts, s->updates * (part + 1) / s->parts, 0, 1);
 }
 
 static void do_parts(const hsc_cpu_frame *frame, const scatter_run *r) {
@@ -337,13 +454,15 @@ hsc_status *hsc__cpu_run_scatter(const hsc_cpu_frame *frame, const hsc_cpu_thunk
       .index_bytes = (int)hsc_type_bytes((hsc_type)s->index_type)};
   if (s->op != HSC_SCATTER_CALL)
     r.by_offsets = r.kernels->functions[s->op][s->type];
-  if (s->parts > 1 && in_line(&r)) {
+  r.in_lines = r.by_offsets && (s->window_rank == 0 || s->windows_apart);
+  if (s->parts > 1 && r.in_lines) {
     r.bins = hsc__cpu_scratch(frame, thunk);
     do_parts(frame, &r);
     return NULL;
   }
-  hsc_cpu_pool_run(frame->pool, (s->run + s->run_chunk - 1) / s->run_chunk,
-                   in_line(&r) ? do_line_chunk : do_chunk, &r);
+  bool shared = s->shares > 1 && r.in_lines;
+  hsc_cpu_pool_run(frame->pool, shared ? s->shares : (s->run + s->run_chunk - 1) / s->run_chunk,
+                   do_chunk, &r);
   return NULL;
 }
 
@@ -392,9 +511,17 @@ static bool windows_fit(const hsc_cpu_payload *p, const hsc_scatter *s) {
 static bool parts_fit(const hsc_cpu_payload *p, const hsc_scatter *s) {
   if (s->parts <= 1)
     return s->parts >= 0;
-  return s->run == 1 && s->window_rank == 0 && s->batch_rank <= 1 && s->bins > 0 &&
+  return s->run == 1 && s->window_rank == 0 && s->bins > 0 &&
          hsc__size_times(s->bins, s->element_bytes) == p->inputs[0].bytes &&
          hsc__payload_scratch(p, 0, hsc__size_times(s->parts, part_bytes(s)));
+}
+
+// Threads write apart only along a batching dimension, and take runs as a whole then.
+static bool shares_fit(const hsc_scatter *s) {
+  if (s->shares == 1)
+    return true;
+  return s->shares > 1 && s->batch_rank > 0 && s->shares <= s->batch_size[0] &&
+         s->batch_target_stride[0] != 0 && s->run_chunk >= s->run && s->op != HSC_SCATTER_CALL;
 }
 
 static bool op_fits(const hsc_scatter *s) {
@@ -435,6 +562,6 @@ bool hsc__cpu_check_scatter(hsc_cpu_payload *p) {
   int64_t both[2] = {bytes, bytes};
   if (s->kernel != -1 && !hsc__lanes_fit(p, s->kernel, bytes, 2, both))
     return false;
-  return op_fits(s) && parts_fit(p, s) && hsc__is_index_type(s->index_type) &&
+  return op_fits(s) && shares_fit(s) && parts_fit(p, s) && hsc__is_index_type(s->index_type) &&
          s->run <= INT64_MAX - s->run_chunk && indices_fit(p, s) && windows_fit(p, s);
 }

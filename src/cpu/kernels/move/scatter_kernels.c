@@ -2,28 +2,34 @@
 #include "cpu/kernels/move/scatter_kernels.h"
 #include "cpu/kernels/kernel_vectors.h"
 
-static void indices(const int32_t *from,
-                    int64_t stride,
-                    int64_t count,
-                    int64_t limit,
-                    int64_t target_stride,
-                    int64_t *out_offsets) {
-  if (stride == 1) {
-    for (int64_t i = 0; i < count; i++) {
-      int64_t index = from[i];
-      out_offsets[i] = index >= 0 && index <= limit ? index * target_stride : -1;
-    }
-    return;
+// Neighbours have a loop of their own, which becomes vectors; of an index that is outside `to` may be
+// anything, so it is unsigned.
+#define INDICES(NAME, TYPE) \
+  static void NAME##_indices(const void *from, int64_t stride, int64_t count, int64_t limit, \
+                             int64_t target_stride, int64_t *restrict offsets) { \
+    const TYPE *restrict at = from; \
+    if (stride == 1) { \
+      for (int64_t i = 0; i < count; i++) { \
+        int64_t index = at[i]; \
+        uint64_t to = (uint64_t)offsets[i] + (uint64_t)index * (uint64_t)target_stride; \
+        offsets[i] = (offsets[i] < 0) | (index < 0) | (index > limit) ? -1 : (int64_t)to; \
+      } \
+      return; \
+    } \
+    for (int64_t i = 0; i < count; i++) { \
+      int64_t index = at[i * stride]; \
+      bool outside = (offsets[i] < 0) | (index < 0) | (index > limit); \
+      offsets[i] = outside ? -1 : offsets[i] + index * target_stride; \
+    } \
   }
-  for (int64_t i = 0; i < count; i++) {
-    int64_t index = from[i * stride];
-    out_offsets[i] = index >= 0 && index <= limit ? index * target_stride : -1;
-  }
-}
+INDICES(s32, int32_t)
+INDICES(u32, uint32_t)
+INDICES(s64, int64_t)
 
 // x is what is there, y the update. NaN wins over every number.
 #define TAKE(x, y) (y)
 #define ADD(x, y) ((x) + (y))
+#define MULTIPLY(x, y) ((x) * (y))
 #define MAX(x, y) ((x) > (y) || (x) != (x) ? (x) : (y))
 #define MIN(x, y) ((x) < (y) || (x) != (x) ? (x) : (y))
 
@@ -71,8 +77,13 @@ ONE_FLOAT(f64, double, int64_t)
         to[j] = OP(to[j], from[j]); \
     } \
   }
-// Sums of integers wrap: unsigned.
-#define EACH_TYPE(X) \
+// Sums and products of integers wrap: unsigned. Products of 16 bits would not, they become int.
+#define EACH_NARROW(X) \
+  X(S8, s8, int8_t, uint8_t, ) \
+  X(U8, u8, uint8_t, uint8_t, ) \
+  X(S16, s16, int16_t, uint16_t, ) \
+  X(U16, u16, uint16_t, uint16_t, )
+#define EACH_WIDE(X) \
   X(F32, f32, float, float, f32_ONE_) \
   X(F64, f64, double, double, f64_ONE_) \
   X(S32, s32, int32_t, uint32_t, ) \
@@ -84,17 +95,23 @@ ONE_FLOAT(f64, double, int64_t)
   FUNCTION(NAME, SUM, ADD, ADD) \
   FUNCTION(NAME, TYPE, MAX, ONE##MAX) \
   FUNCTION(NAME, TYPE, MIN, ONE##MIN)
-EACH_TYPE(FUNCTIONS)
+#define PRODUCTS(ID, NAME, TYPE, SUM, ONE) FUNCTION(NAME, SUM, MULTIPLY, MULTIPLY)
+EACH_NARROW(FUNCTIONS)
+EACH_WIDE(FUNCTIONS)
+EACH_WIDE(PRODUCTS)
 
 #define SET_ROW(ID, NAME, TYPE, SUM, ONE) [HSC_TYPE_##ID] = NAME##_TAKE,
 #define ADD_ROW(ID, NAME, TYPE, SUM, ONE) [HSC_TYPE_##ID] = NAME##_ADD,
+#define MULTIPLY_ROW(ID, NAME, TYPE, SUM, ONE) [HSC_TYPE_##ID] = NAME##_MULTIPLY,
 #define MAX_ROW(ID, NAME, TYPE, SUM, ONE) [HSC_TYPE_##ID] = NAME##_MAX,
 #define MIN_ROW(ID, NAME, TYPE, SUM, ONE) [HSC_TYPE_##ID] = NAME##_MIN,
 extern const hsc_scatter_kernels CONCAT(hsc_scatter_kernels_, HSC_ISA);
 const hsc_scatter_kernels CONCAT(hsc_scatter_kernels_, HSC_ISA) = {
-    .indices = indices,
-    .functions = {[HSC_SCATTER_SET] = {EACH_TYPE(SET_ROW)},
-                  [HSC_SCATTER_ADD] = {EACH_TYPE(ADD_ROW)},
-                  [HSC_SCATTER_MAX] = {EACH_TYPE(MAX_ROW)},
-                  [HSC_SCATTER_MIN] = {EACH_TYPE(MIN_ROW)}},
+    .indices =
+        {[HSC_TYPE_S32] = s32_indices, [HSC_TYPE_U32] = u32_indices, [HSC_TYPE_S64] = s64_indices},
+    .functions = {[HSC_SCATTER_SET] = {EACH_NARROW(SET_ROW) EACH_WIDE(SET_ROW)},
+                  [HSC_SCATTER_ADD] = {EACH_NARROW(ADD_ROW) EACH_WIDE(ADD_ROW)},
+                  [HSC_SCATTER_MULTIPLY] = {EACH_WIDE(MULTIPLY_ROW)},
+                  [HSC_SCATTER_MAX] = {EACH_NARROW(MAX_ROW) EACH_WIDE(MAX_ROW)},
+                  [HSC_SCATTER_MIN] = {EACH_NARROW(MIN_ROW) EACH_WIDE(MIN_ROW)}},
 };

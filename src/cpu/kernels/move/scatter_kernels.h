@@ -12,6 +12,7 @@ typedef enum hsc_scatter_op {
   HSC_SCATTER_CALL,  // by a generated kernel: none of these
   HSC_SCATTER_SET,
   HSC_SCATTER_ADD,
+  HSC_SCATTER_MULTIPLY,
   HSC_SCATTER_MAX,
   HSC_SCATTER_MIN,
   HSC_SCATTER_OP_COUNT
@@ -25,15 +26,17 @@ typedef void (*hsc_scatter_function)(void *out,
                                      const int64_t *offsets,
                                      int64_t count,
                                      int64_t run);
+
+// For i in [0, count): index i is from[i * stride]; offsets[i] grows by it times target_stride, or
+// becomes -1 where the index is not in [0, limit] or the offset was -1 before.
+typedef void (*hsc_scatter_indices)(const void *from,
+                                    int64_t stride,
+                                    int64_t count,
+                                    int64_t limit,
+                                    int64_t target_stride,
+                                    int64_t *offsets);
 typedef struct hsc_scatter_kernels {
-  // offsets of updates whose indices are one s32 each, stride elements apart: index times
-  // target_stride, -1 where it is not in [0, limit]
-  void (*indices)(const int32_t *from,
-                  int64_t stride,
-                  int64_t count,
-                  int64_t limit,
-                  int64_t target_stride,
-                  int64_t *out_offsets);
+  hsc_scatter_indices indices[HSC_TYPE_COUNT];  // by type of the indices; NULL = not there
   hsc_scatter_function functions[HSC_SCATTER_OP_COUNT][HSC_TYPE_COUNT];  // NULL = not there
 } hsc_scatter_kernels;
 
