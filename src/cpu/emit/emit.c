@@ -41,7 +41,8 @@ static bool can_root(const hsc_instr *root, const hsc_instr *first) {
   return !is_reduce(first) && hsc_shape_same_dims(&root->shape, &first->shape);
 }
 
-const hsc_instr *hsc_kernel_product(const hsc_instr *instr) {
+// The dot or convolution of an output fusion that has exactly one.
+static const hsc_instr *only_product(const hsc_instr *instr) {
   const hsc_instr *product = NULL;
   if (instr->op != HSC_OP_FUSION || instr->attr.fusion.kind != HSC_FUSION_OUTPUT ||
       instr->called_count != 1)
@@ -56,8 +57,16 @@ const hsc_instr *hsc_kernel_product(const hsc_instr *instr) {
   return product;
 }
 
+// A short product is generated code like the rest of its fusion: packing it for a kernel of products
+// would take longer than computing it.
+const hsc_instr *hsc_kernel_product(const hsc_instr *instr) {
+  const hsc_instr *product = only_product(instr);
+  bool generated = product && product->op == HSC_OP_DOT && hsc__emit_can_dot(product);
+  return generated ? NULL : product;
+}
+
 // True when every operation and type of the instruction can be emitted; of an output fusion, every
-// one but the product.
+// one but a product that is not short.
 static bool kernel_can_emit(const hsc_instr *instr) {
   if (!fits_buffers(instr))
     return false;
@@ -66,7 +75,7 @@ static bool kernel_can_emit(const hsc_instr *instr) {
     if (instr->called_count != 1)
       return false;
     const hsc_instr *product = hsc_kernel_product(instr);
-    if (instr->attr.fusion.kind == HSC_FUSION_OUTPUT && !product)
+    if (instr->attr.fusion.kind == HSC_FUSION_OUTPUT && !only_product(instr))
       return false;
     int count = roots_of(instr, roots, HSC_KERNEL_MAX_BUFFERS);
     if (count == 0 || (product && is_reduce(roots[0])))
