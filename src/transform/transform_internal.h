@@ -63,6 +63,7 @@ typedef struct hsc__vmap {
   int64_t count;
   hsc_randomness randomness;
   hsc_map *computations;  // batched versions, by computation and flags
+  hsc_map *random;        // by computation: whether it or what it calls draws random numbers
 } hsc__vmap;
 
 // A value in the batched program. batched[i] tells whether leaf i has the new leading dimension.

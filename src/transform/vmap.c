@@ -114,31 +114,35 @@ bool hsc__vmap_op_is_random(hsc_op op) {
          op == HSC_OP_RNG_GET_AND_UPDATE_STATE;
 }
 
-static bool is_random(const hsc_computation *computation) {
-  for (const hsc_instr *instr = computation->first; instr; instr = instr->next) {
-    if (hsc__vmap_op_is_random(instr->op))
-      return true;
-    for (int i = 0; i < instr->called_count; i++)
-      if (is_random(instr->called[i]))
-        return true;
+// Each computation is looked at once, however many call it.
+static hsc_status *is_random(hsc__vmap *cx, const hsc_computation *computation, bool *out_any) {
+  static char yes, no;
+  hsc_view key = {(const char *)&computation, sizeof computation};
+  const char *known = hsc_map_get(cx->random, key);
+  *out_any = known == &yes;
+  if (known)
+    return NULL;
+  for (const hsc_instr *instr = computation->first; instr && !*out_any; instr = instr->next) {
+    *out_any = hsc__vmap_op_is_random(instr->op);
+    for (int i = 0; i < instr->called_count && !*out_any; i++)
+      HSC_TRY(is_random(cx, instr->called[i], out_any));
   }
-  return false;
+  return hsc_map_put(cx->random, key, *out_any ? &yes : &no);
 }
 
-static bool calls_random(const hsc_instr *instr) {
-  if (hsc__vmap_op_is_random(instr->op))
-    return true;
-  for (int i = 0; i < instr->called_count; i++)
-    if (is_random(instr->called[i]))
-      return true;
-  return false;
+static hsc_status *calls_random(hsc__vmap *cx, const hsc_instr *instr, bool *out_any) {
+  *out_any = hsc__vmap_op_is_random(instr->op);
+  for (int i = 0; i < instr->called_count && !*out_any; i++)
+    HSC_TRY(is_random(cx, instr->called[i], out_any));
+  return NULL;
 }
 
 static hsc_status *rewrite_instr(hsc__vmap_frame *f,
                                  hsc_instr *instr,
                                  const hsc__batch *operands,
                                  hsc__batch *out) {
-  bool any = calls_random(instr);
+  bool any = false;
+  HSC_TRY(calls_random(f->cx, instr, &any));
   for (int i = 0; i < instr->operand_count && !any; i++)
     any = hsc__any(&operands[i]);
   hsc_instr **plain = hsc__transform_room(f, instr->operand_count);
@@ -279,7 +283,8 @@ hsc_status *hsc__vmap_computation(hsc__vmap *cx,
   for (int i = 0; i < computation->parameter_count; i++)
     in_count += hsc_shape_leaf_count(&computation->parameters[i]->shape);
   // Nothing batched in, nothing wanted batched out, nothing random: the computation itself.
-  bool any = is_random(computation);
+  bool any = false;
+  HSC_TRY(is_random(cx, computation, &any));
   for (int i = 0; i < in_count; i++)
     any |= in[i];
   for (int i = 0; at_least && i < out_count; i++)
@@ -380,6 +385,8 @@ hsc_status *hsc_transform_vmap(const hsc_module *module,
   if (!status)
     status = hsc_map_create(&cx.computations);
   if (!status)
+    status = hsc_map_create(&cx.random);
+  if (!status)
     status = hsc__rewrite_begin(module, "_vmap", &r);
   if (!status) {
     cx.module = r.module;
@@ -397,6 +404,7 @@ hsc_status *hsc_transform_vmap(const hsc_module *module,
       status = rewrite_into(&cx, &r.b, r.from, flags, all, &root, &given);
     status = hsc__rewrite_end(&r, root, false, status, out_module);
   }
+  hsc_map_destroy(cx.random);
   hsc_map_destroy(cx.computations);
   hsc_arena_destroy(cx.arena);
   return status ? hsc_status_note(status, "while: batching %s", module->name) : NULL;

@@ -79,6 +79,28 @@ static void rows_are_sorted_stably(void **state) {
     check_sort(seed, 5000);
 }
 
+// A key of 60 values, each of them used twice by the next: written out, 2^60 instructions.
+static void keys_are_not_written_out(void **state) {
+  kernel_case c;
+  hsc_builder b;
+  hsc_computation *called = NULL;
+  hsc_instr *sides[2];
+  kernel_case_begin(&c, 7);
+  hsc_builder_init(&b, c.module, "before");
+  for (int i = 0; i < 2; i++)
+    sides[i] = hsc_build_parameter(&b, i, hsc_shape_scalar(HSC_TYPE_F32), "p");
+  for (int level = 0; level < 60; level++)
+    for (int i = 0; i < 2; i++)
+      sides[i] =
+          hsc_build_binary(&b, level % 2 ? HSC_OP_MAXIMUM : HSC_OP_MINIMUM, sides[i], sides[i]);
+  EXPECT_OK(hsc_builder_finish(&b, hsc_build_compare(&b, HSC_LT, sides[0], sides[1]), &called));
+  int64_t count = 50;
+  hsc_instr *x = kernel_case_input(&c, HSC_TYPE_F32, 1, &count, 30);
+  hsc_attr attr = {.dims = {.dims = HSC_DIMS(c.module->arena, 0), .is_stable = true}};
+  kernel_case_check(&c, hsc_build_op(&c.b, HSC_OP_SORT, (hsc_shape){0}, &attr, 1, &x, 1, &called),
+                    0);
+}
+
 static void special_floats_have_an_order(void **state) {
   static const double values[] = {0.0, -0.0, INFINITY, -INFINITY, NAN, -NAN, 1, -1, 5e-324, 1e-40};
   for (uint64_t seed = 500; seed < 520; seed++) {
@@ -312,6 +334,7 @@ static int end_all(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(rows_are_sorted_stably),
+      cmocka_unit_test(keys_are_not_written_out),
       cmocka_unit_test(special_floats_have_an_order),
       cmocka_unit_test(the_largest_come_first),
       cmocka_unit_test(few_of_long_rows_come_first),

@@ -652,6 +652,28 @@ static void running_out_of_memory_is_reported(void **state) {
   hsc_module_destroy(one);
 }
 
+// 40 functions, each of which calls the next one twice: walked along its calls, 2^40 steps.
+static void what_many_call_is_looked_at_once(void **state) {
+  hsc_bytes text = {0};
+  hsc_module *made = NULL;
+  hsc_bytes_append_text(
+      &text, "HloModule m\nf0 {\n  p = f32[4] parameter(0)\n  ROOT r = f32[4] sine(p)\n}\n");
+  for (int i = 0; i < 40; i++)
+    hsc_bytes_printf(&text,
+                     "f%d {\n  p = f32[4] parameter(0)\n  c = f32[4] call(p), to_apply=f%d\n"
+                     "  ROOT r = f32[4] call(c), to_apply=f%d\n}\n",
+                     i + 1, i, i);
+  hsc_bytes_append_text(&text,
+                        "ENTRY e {\n  p = f32[4] parameter(0)\n"
+                        "  ROOT r = f32[4] call(p), to_apply=f40\n}\n");
+  hsc_module *module = parse(hsc_bytes_text(&text));
+  EXPECT_OK(hsc_transform_vmap(module, 3, NULL, &made));
+  assert_int_equal(made->entry->root->shape.dims[0], 3);
+  hsc_module_destroy(made);
+  hsc_module_destroy(module);
+  hsc_bytes_deinit(&text);
+}
+
 int main(int argc, char **argv) {
   source_root = argc > 1 ? argv[1] : ".";
   const struct CMUnitTest tests[] = {
@@ -671,6 +693,7 @@ int main(int argc, char **argv) {
       cmocka_unit_test(stacks_keep_dynamic_dimensions),
       cmocka_unit_test(what_cannot_be_fed_is_told),
       cmocka_unit_test(running_out_of_memory_is_reported),
+      cmocka_unit_test(what_many_call_is_looked_at_once),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -50,7 +50,7 @@ hsc_status *hsc__cpu_add_lanes(hsc_cpu_compiler *compiler,
 
 // ---- comparators --------------------------------------------------------------------------------
 
-enum { MAX_KEY_DEPTH = 64 };
+enum { MAX_KEY_DEPTH = 64, MAX_KEY_SIZE = 200 };
 
 // Is the right side the same function of parameter 2 i + 1 as the left side is of 2 i? *operand is
 // -1 until a parameter is met.
@@ -88,13 +88,15 @@ static hsc_instr *copy_function(hsc_builder *b, const hsc_instr *instr, hsc_inst
   return hsc_build_clone(b, instr, operands);
 }
 
-static int64_t size_of_function(const hsc_instr *instr, int depth) {
-  int64_t size = 1;
-  if (depth > MAX_KEY_DEPTH || instr->operand_count > 8)
-    return 1 << 20;
-  for (int i = 0; i < instr->operand_count && size < 1 << 20; i++)
-    size += size_of_function(instr->operands[i], depth + 1);
-  return size;
+// Whether a function written out as a tree, as it is compared and copied, has at most *room
+// instructions; what is left of them.
+static bool is_small_function(const hsc_instr *instr, int depth, int *room) {
+  if (depth > MAX_KEY_DEPTH || instr->operand_count > 8 || --*room < 0)
+    return false;
+  for (int i = 0; i < instr->operand_count; i++)
+    if (!is_small_function(instr->operands[i], depth + 1, room))
+      return false;
+  return true;
 }
 
 hsc_status *hsc__cpu_find_key(hsc_cpu_compiler *compiler,
@@ -109,6 +111,10 @@ hsc_status *hsc__cpu_find_key(hsc_cpu_compiler *compiler,
     return NULL;
   const hsc_instr *left = root->operands[0];
   const hsc_instr *right = root->operands[1];
+  // First: values that are used twice at each of many levels make a tree of exponential size.
+  int room = MAX_KEY_SIZE;
+  if (!is_small_function(left, 0, &room))
+    return NULL;
   if (!same_function(left, right, &operand, 0) || operand < 0)
     return NULL;
   hsc_type type = left->shape.type;
@@ -123,8 +129,6 @@ hsc_status *hsc__cpu_find_key(hsc_cpu_compiler *compiler,
                            .total_order = root->attr.compare.type == HSC_COMPARE_TOTALORDER,
                            .kernel = -1};
   if (left->op != HSC_OP_PARAMETER) {
-    if (size_of_function(left, 0) > 200)
-      return NULL;
     hsc_module *module = NULL;
     HSC_TRY(helpers(compiler, &module));
     hsc_builder b;

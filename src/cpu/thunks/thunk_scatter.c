@@ -333,8 +333,7 @@ static void find_offsets(const scatter_run *r, const line *l, int64_t count, int
   int inner = s->batch_rank - 1;
   int64_t target_stride = inner >= 0 ? s->batch_target_stride[inner] : 0;
   int64_t stride = inner >= 0 ? s->batch_index_stride[inner] : 0;
-  for (int64_t i = 0; i < count; i++)
-    offsets[i] = l->target + i * target_stride;
+  r->kernels->begin(l->target, target_stride, count, offsets);
   for (int v = 0; v < s->vector_count; v++) {
     const char *from = r->indices + (l->index + v * s->vector_stride) * r->index_bytes;
     hsc_scatter_indices known = r->kernels->indices[s->index_type];

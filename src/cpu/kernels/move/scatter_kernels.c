@@ -2,6 +2,11 @@
 #include "cpu/kernels/move/scatter_kernels.h"
 #include "cpu/kernels/kernel_vectors.h"
 
+static void begin(int64_t first, int64_t stride, int64_t count, int64_t *out_offsets) {
+  for (int64_t i = 0; i < count; i++)
+    out_offsets[i] = first + i * stride;
+}
+
 // Neighbours have a loop of their own, which becomes vectors; of an index that is outside `to` may be
 // anything, so it is unsigned.
 #define INDICES(NAME, TYPE) \
@@ -107,6 +112,7 @@ EACH_WIDE(PRODUCTS)
 #define MIN_ROW(ID, NAME, TYPE, SUM, ONE) [HSC_TYPE_##ID] = NAME##_MIN,
 extern const hsc_scatter_kernels CONCAT(hsc_scatter_kernels_, HSC_ISA);
 const hsc_scatter_kernels CONCAT(hsc_scatter_kernels_, HSC_ISA) = {
+    .begin = begin,
     .indices =
         {[HSC_TYPE_S32] = s32_indices, [HSC_TYPE_U32] = u32_indices, [HSC_TYPE_S64] = s64_indices},
     .functions = {[HSC_SCATTER_SET] = {EACH_NARROW(SET_ROW) EACH_WIDE(SET_ROW)},
