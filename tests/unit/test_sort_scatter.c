@@ -267,8 +267,9 @@ static void updates_are_combined_in_order(void **state) {
     check_scatter(seed, 30, 3000);
 }
 
-// What jax.vmap makes of a scatter, and places of several indices: batching dimensions, one to three
-// dimensions of updates, one or two indices each, single elements or rows, enough for threads.
+// What jax.vmap makes of a scatter, and places of several indices: batching dimensions, one to
+// three dimensions of updates, one or two indices each, single elements or rows, enough for
+// threads.
 static void check_batched(uint64_t seed) {
   kernel_case c;
   kernel_case_begin(&c, seed);

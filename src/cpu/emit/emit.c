@@ -57,8 +57,8 @@ static const hsc_instr *only_product(const hsc_instr *instr) {
   return product;
 }
 
-// A short product is generated code like the rest of its fusion: packing it for a kernel of products
-// would take longer than computing it.
+// A short product is generated code like the rest of its fusion: packing it for a kernel of
+// products would take longer than computing it.
 const hsc_instr *hsc_kernel_product(const hsc_instr *instr) {
   const hsc_instr *product = only_product(instr);
   bool generated = product && product->op == HSC_OP_DOT && hsc__emit_can_dot(product);

@@ -54,8 +54,8 @@ typedef struct hsc_kernel_plan {
   int64_t partial_offset[64];
 } hsc_kernel_plan;
 
-// The dot or convolution of an output fusion that a kernel of its own computes; NULL when `instr` is
-// not one with exactly one, or that is so short that it is generated code.
+// The dot or convolution of an output fusion that a kernel of its own computes; NULL when `instr`
+// is not one with exactly one, or that is so short that it is generated code.
 const hsc_instr *hsc_kernel_product(const hsc_instr *instr);
 // Analyses `instr`, which may be any, for a machine. in_place[o] ([outputs]) gets a bit for each of
 // the first 64 inputs that output o may overwrite. *out_fits is false, without an error, for what

@@ -7,8 +7,8 @@ static void begin(int64_t first, int64_t stride, int64_t count, int64_t *out_off
     out_offsets[i] = first + i * stride;
 }
 
-// Neighbours have a loop of their own, which becomes vectors; of an index that is outside `to` may be
-// anything, so it is unsigned.
+// Neighbours have a loop of their own, which becomes vectors; of an index that is outside `to` may
+// be anything, so it is unsigned.
 #define INDICES(NAME, TYPE) \
   static void NAME##_indices(const void *from, int64_t stride, int64_t count, int64_t limit, \
                              int64_t target_stride, int64_t *restrict offsets) { \
