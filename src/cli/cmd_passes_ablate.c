@@ -8,6 +8,7 @@
 #include "cli/cmd_passes.h"
 #include "lab/ablate/ablate.h"
 #include "lab/run/json_tree.h"
+#include "lab/verdict/agreement.h"
 
 static void show_progress(
     void *user, int64_t done, int64_t total, double seconds_left, const char *text) {
@@ -346,6 +347,11 @@ hsc_status *hsc__passes_ablate(const passes_args *args, hsc_cli *cli) {
   else
     status = print_result(cli, result, args->changed_only);
   HSC_GOTO(status);
+  // numbers were asked for: those that nobody compared are no success (--no-timing asks for none)
+  const char *numbers = json_string_value(hsc_json_path(result, "numbers", "verdict", NULL));
+  enum { UNTOLD = 3 };
+  if (numbers && hsc_agreement_exit_code_of(numbers) == UNTOLD)
+    cli->exit_code = UNTOLD;
   if (!strcmp(hsc_json_text(result, "status"), "interrupted")) {
     const char *ended_by = hsc_json_text(result, "ended_by");
     hsc_cli_say(cli, "ended by %s; the same command with --resume goes on with it",

@@ -131,6 +131,10 @@ static void cut_text(json_t *cut, const char *key, const char *name, hsc_bytes *
                    (long long)json_integer_value(json_array_get(pair, 0)));
 }
 
+static bool was_run(const json_t *result) {
+  return json_is_true(json_object_get(result, "ran"));
+}
+
 // "every stage works on cpu", or the first that fails and why.
 static void say_answer(json_t *result, hsc_cli *cli) {
   json_t *stages = json_object_get(result, "stages");
@@ -149,8 +153,13 @@ static void say_answer(json_t *result, hsc_cli *cli) {
     hsc_cli_print(cli, "%s\n\n", message + line + (message[line] == '\n'));
     return;
   }
-  hsc_cli_paragraph(cli, "every stage works on %s\n\n",
-                    json_string_value(json_object_get(result, "device")));
+  const char *device = json_string_value(json_object_get(result, "device"));
+  if (was_run(result))
+    hsc_cli_paragraph(cli, "every stage works on %s\n\n", device);
+  else
+    hsc_cli_paragraph(
+        cli, "every stage compiles for %s; none was run: the device only compiles here\n\n",
+        device);
 }
 
 static hsc_status *print_text(json_t *result, hsc_bytes *advice, hsc_cli *cli) {
@@ -282,8 +291,12 @@ static hsc_status *run(const void *args_of_command, hsc_cli *cli) {
   } else if (!status) {
     status = print_text(result, &advice, cli);
   }
+  // that a program compiles does not tell whether it works
+  enum { FAILED = 1, UNTOLD = 3 };
   if (!status && json_is_true(json_object_get(result, "failed")))
-    cli->exit_code = 1;
+    cli->exit_code = FAILED;
+  else if (!status && !was_run(result))
+    cli->exit_code = UNTOLD;
   hsc_bytes_deinit(&advice);
   hsc_knowledge_destroy(kb);
   json_decref(result);
@@ -300,7 +313,8 @@ const hsc_command_body hsc_command_probe = {
         "a limit of time and memory, and stops at the first\nthat fails: what differs between it "
         "and the last that worked, and what is known about its error. A reduced program computes "
         "different numbers; this is for finding the limits of a compiler. Without PROGRAM: small, "
-        "medium, large and full models of image patches under nested vmap.",
+        "medium, large and full models of image patches under nested vmap. Exit code 1: a stage "
+        "failed; 3: the device only compiles here, and none was run.",
     .examples =
         "hloscope probe\nhloscope probe model.hlo --device ./libneuronpjrt.so --limit "
         "600\nhloscope probe model.hlo --keep stages "

@@ -109,6 +109,22 @@ static void print_numbers(hsc_cli *cli, const json_t *change) {
   hsc_cli_print(cli, "\n");
 }
 
+// Releases that gave an answer, good or bad.
+static size_t told(const json_t *document) {
+  size_t count = 0;
+  json_t *row;
+  size_t i;
+  json_array_foreach (json_object_get(document, "tried"), i, row)
+    count += strcmp(text_at(row, "verdict"), "unknown") != 0;
+  return count;
+}
+
+// That nothing changed takes two releases that gave an answer, and none that was tried in vain.
+static bool can_tell(const json_t *document) {
+  return told(document) > 1 &&
+         told(document) == json_array_size(json_object_get(document, "tried"));
+}
+
 // The answer in one line a change, by the words beside it.
 static void print_answer(hsc_cli *cli, const json_t *document) {
   json_t *change;
@@ -128,11 +144,20 @@ static void print_answer(hsc_cli *cli, const json_t *document) {
                     text_at(change, "last_bad"), text_at(change, "mended_in"));
     print_numbers(cli, change);
   }
-  if (json_array_size(changes) == 0)
+  size_t skipped = json_array_size(json_object_get(document, "skipped"));
+  if (json_array_size(changes) == 0 && !can_tell(document)) {
+    hsc_cli_print(cli, "cannot tell: %zu of the %zu releases that were tried gave an answer\n",
+                  told(document), json_array_size(json_object_get(document, "tried")));
+  } else if (json_array_size(changes) == 0) {
     hsc_cli_print(
-        cli, "no change: all %zu releases that were tried are alike%s\n",
-        json_array_size(json_object_get(document, "tried")),
+        cli, "no change: all %zu releases that were tried are alike%s\n", told(document),
         json_array_size(json_object_get(document, "untried")) ? "; --all tries the rest" : "");
+  }
+  if (json_array_size(changes) == 0 && skipped) {
+    hsc_cli_print(cli, "%zu %s skipped: nothing is known of %s\n", skipped,
+                  hsc_plural((double)skipped, "was", "were"),
+                  hsc_plural((double)skipped, "it", "them"));
+  }
   json_array_foreach (json_object_get(document, "restored_by"), i, change)
     hsc_cli_print(cli, "with --option %s the bad release is good\n", json_string_value(change));
   hsc_cli_print(cli, "\n");
@@ -276,8 +301,11 @@ static hsc_status *run(const void *args_of_command, hsc_cli *cli) {
   } else {
     HSC_GOTO(print_result(cli, document));
   }
+  enum { CHANGED = 1, UNTOLD = 3 };
   if (json_array_size(json_object_get(document, "changes")))
-    cli->exit_code = 1;
+    cli->exit_code = CHANGED;
+  else if (!can_tell(document))
+    cli->exit_code = UNTOLD;
 done:
   json_decref(overrides);
   json_decref(document);

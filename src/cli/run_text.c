@@ -547,6 +547,10 @@ static void print_headline(hsc_cli *cli, json_t *result) {
     bool said = hsc_run_shards_headline(cli, device);
     if (said && !(median > 0))
       continue;
+    if (!strcmp(status, "ok") && json_object_get(device, "cannot_run")) {
+      hsc_cli_paragraph(cli, "%s: compiled, not run: it only compiles here\n", name);
+      continue;
+    }
     if (strcmp(status, "ok") != 0 || !(median > 0)) {
       hsc_cli_paragraph(cli, "%s: %s\n", name, status);
       continue;

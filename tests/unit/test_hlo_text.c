@@ -31,6 +31,34 @@ static hsc_module *parse_file(const char *name) {
   return module;
 }
 
+// What newer compilers write in place of type=TOTALORDER.
+static void the_order_of_a_comparison_is_read(void **state) {
+  static const struct {
+    const char *text;
+    hsc_compare_type type;
+  } cases[] = {
+      {"ENTRY e { x = f32[] parameter(0) ROOT y = pred[] compare(x, x), direction=GT, order=TOTAL "
+       "}",
+       HSC_COMPARE_TOTALORDER},
+      {"ENTRY e { x = f32[] parameter(0) ROOT y = pred[] compare(x, x), direction=GT, "
+       "order=PARTIAL }",
+       HSC_COMPARE_DEFAULT},
+      {"ENTRY e { x = s32[] parameter(0) ROOT y = pred[] compare(x, x), direction=GT, order=TOTAL "
+       "}",
+       HSC_COMPARE_DEFAULT},
+  };
+  for (size_t i = 0; i < HSC_COUNT_OF(cases); i++) {
+    hsc_module *module = parse_ok(cases[i].text);
+    assert_int_equal(module->entry->root->attr.compare.type, cases[i].type);
+    assert_null(module->entry->root->extra_attributes);
+    hsc_module_destroy(module);
+  }
+  hsc_module *module = NULL;
+  EXPECT_CODE(INVALID_ARGUMENT, parse("ENTRY e { x = f32[] parameter(0) ROOT y = pred[] compare(x, "
+                                      "x), direction=GT, order=SOME }",
+                                      &module));
+}
+
 static void models_have_the_instructions_that_xla_counts(void **state) {
   static const struct {
     const char *name;
@@ -460,6 +488,7 @@ int main(int argc, char **argv) {
   source_dir = argv[1];
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(models_have_the_instructions_that_xla_counts),
+      cmocka_unit_test(the_order_of_a_comparison_is_read),
       cmocka_unit_test(every_pattern_parses),
       cmocka_unit_test(names_shapes_and_links),
       cmocka_unit_test(what_stands_later_is_found),

@@ -265,6 +265,21 @@ static void what_has_no_known_meaning_is_named(void **state) {
 }
 
 // What the evaluator computes has a meaning, though nothing is rewritten.
+// An attribute that nobody here knows may change what an instruction computes: such a stage says
+// nothing. One that is known to be without effect does not.
+static void an_attribute_of_unknown_meaning_is_told(void **state) {
+  static const char text[] =
+      "HloModule m\nENTRY main {\n  a = f32[3] parameter(0)\n  ROOT b = f32[3] add(a, a), "
+      "statistics={visualizing_index=1}, rounding_of_sums=up\n}\n";
+  hsc_module *module = NULL;
+  hsc_lowered_calls lowered = {0};
+  EXPECT_OK(hsc_hlo_text_parse(hsc_view_of(text), NULL, &module));
+  EXPECT_OK(hsc_lower_custom_calls(module, &lowered));
+  assert_string_equal(hsc_bytes_text(&lowered.unknown), "attribute rounding_of_sums of add");
+  hsc_lowered_calls_deinit(&lowered);
+  hsc_module_destroy(module);
+}
+
 static void what_the_evaluator_knows_is_not_unknown(void **state) {
   static const char text[] =
       "HloModule m\nENTRY main {\n  a = f32[3,3] parameter(0)\n  b = (f32[3,3], s32[]) "
@@ -331,6 +346,7 @@ int main(void) {
       cmocka_unit_test(gradients_of_filters_are_those_of_the_definition),
       cmocka_unit_test(what_has_no_known_meaning_is_named),
       cmocka_unit_test(what_the_evaluator_knows_is_not_unknown),
+      cmocka_unit_test(an_attribute_of_unknown_meaning_is_told),
       cmocka_unit_test(epilogues_have_their_numbers),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -44,6 +44,7 @@ enum {  // HloInstructionProto: what every instruction may have
   HSC__INSTR_FRONTEND_ATTRIBUTES = 68,
   HSC__INSTR_BACKEND_CONFIG_PAYLOAD = 99,
   // Ours, beyond what XLA uses; XLA keeps or ignores it: attributes that have no field, as text.
+  HSC__INSTR_COMPARE_ORDER = 102,  // of newer compilers, in place of the type TOTALORDER
   HSC__INSTR_OTHER_ATTRIBUTES = 1000,
 };
 // the same for the module's header

@@ -6,6 +6,7 @@
 // ids count from 0. What the IR has no place for is kept as text, and fields that are not known
 // here by their bytes, as proto_fields="hex of the fields".
 #include "formats/hlo_proto/hlo_proto_internal.h"
+#include "hlo/ir/attr_text.h"
 
 #include <inttypes.h>
 
@@ -384,6 +385,9 @@ static hsc_status *read_op_fields(reader *r,
   }
   for (int i = 0; i < count; i++) {
     if (used[i])
+      continue;
+    if (instr->op == HSC_OP_COMPARE && fields[i].number == HSC__INSTR_COMPARE_ORDER &&
+        fields[i].type == HSC_WIRE_BYTES && hsc__compare_take_order(instr, fields[i].bytes))
       continue;
     if (fields[i].number == HSC__INSTR_OTHER_ATTRIBUTES)
       HSC_GOTO(append_text(r->arena, &instr->extra_attributes, fields[i].bytes));

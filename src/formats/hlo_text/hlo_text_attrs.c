@@ -5,6 +5,7 @@
 // error, because a kept misspelling would silently change the program.
 #include "base/text/text.h"
 #include "formats/hlo_text/hlo_text_internal.h"
+#include "hlo/ir/attr_text.h"
 #include "hlo/print/hlo_attrs.h"
 
 #include <stdlib.h>
@@ -553,6 +554,17 @@ static bool parse_raw(hsc__hlo_parser *p, const char **out_text) {
   return *out_text ? true : hsc__hlo_out_of_memory(p);
 }
 
+// How dumps of newer compilers write what was type=TOTALORDER: order=TOTAL. The other order,
+// PARTIAL, is what comparing floats means anyway.
+static bool parse_order(hsc__hlo_parser *p, hsc_instr *instr) {
+  hsc_view word;
+  if (!hsc__hlo_word(p, "TOTAL or PARTIAL", &word))
+    return false;
+  if (!hsc__compare_take_order(instr, word))
+    return hsc__hlo_error(p, word.data, "the order of a comparison is TOTAL or PARTIAL");
+  return true;
+}
+
 // A word of the list of its kind, kept as its number.
 static bool parse_number_word(hsc__hlo_parser *p, hsc__value_kind kind, void *place) {
   hsc__words list;
@@ -707,6 +719,8 @@ static bool parse_one(hsc__hlo_parser *p,
     p->p = value;
     return keep_raw(p, outer, name);
   }
+  if (instr->op == HSC_OP_COMPARE && hsc_view_equals_text(name, "order"))
+    return parse_order(p, instr);
   if (names_computation(name))
     return hsc__hlo_error(p, name.data, "%s: it has no attribute '%.*s'", hsc_op_text(instr->op),
                           (int)name.size, name.data);

@@ -71,3 +71,12 @@ int hsc__word_number(hsc__words list, hsc_view word) {
 const char *hsc__words_what(hsc__words list) {
   return lists[list].what;
 }
+
+bool hsc__compare_take_order(hsc_instr *compare, hsc_view word) {
+  const hsc_instr *operand = compare->operand_count ? compare->operands[0] : NULL;
+  bool is_total = hsc_view_equals_text(word, "TOTAL");
+  // an operand that is not read yet (text before its definition) is taken for a float
+  if (is_total && (!operand || hsc_type_is_float(operand->shape.type)))
+    compare->attr.compare.type = HSC_COMPARE_TOTALORDER;
+  return is_total || hsc_view_equals_text(word, "PARTIAL");
+}

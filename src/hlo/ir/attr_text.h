@@ -25,3 +25,6 @@ const char *hsc__word_or_unknown(hsc__words list, int number);
 int hsc__word_number(hsc__words list, hsc_view word);
 // What the words of a list are, for messages: "comparison direction".
 const char *hsc__words_what(hsc__words list);
+// Newer compilers say TOTAL or PARTIAL where others have the type TOTALORDER or FLOAT. Of whole
+// numbers, which have one order, it says nothing. False: it is neither word.
+bool hsc__compare_take_order(hsc_instr *compare, hsc_view word);

@@ -66,6 +66,26 @@ static bool has_piece(const hsc_instr *instr, const char *key) {
   return false;
 }
 
+// Operations that are printed as another's (async-start) have attributes of both.
+static bool is_known_attribute(hsc_view name) {
+  for (int op = 0; op < HSC_OP_COUNT; op++) {
+    const hsc__attr_list *list = hsc__attr_list_of((hsc_op)op);
+    for (int i = 0; i < list->count; i++)
+      if (hsc_view_equals_text(name, hsc__attr_row_at(list->rows[i])->text))
+        return true;
+  }
+  return false;
+}
+
+hsc_view hsc_instr_unknown_attribute(const hsc_instr *instr) {
+  hsc__piece piece;
+  const char *at = instr->extra_attributes;
+  while (at && hsc__next_piece(&at, &piece))
+    if (piece.key.size && !is_known_attribute(piece.key))
+      return piece.key;
+  return (hsc_view){0};
+}
+
 static void put_pieces(const hsc_instr *instr, piece_place place, hsc_bytes *out) {
   hsc__piece piece;
   if (!instr->extra_attributes)

@@ -32,6 +32,7 @@ typedef struct hsc__right {
   const char *by;   // who computed them
   const char *why;  // why there are none
   bool is_late;     // because the reference did not end in time
+  bool is_unknown;  // because we have no meaning for something in the program
   json_t *moved;    // what a last place of the inputs does to them; NULL = not asked, or failed
   bool asked_moved;
   json_t *bounded;  // outputs of a "bounds" job of the program; NULL = not asked, or not derived

@@ -486,9 +486,27 @@ static const char *where_of(const progress_of_compile *at) {
   return at->behind_passes ? "when it is compiled, after the last pass" : "when it is compiled";
 }
 
+// Whether what the device does with the program is no fault of the program: another computes it. A
+// program that is only too slow for the reference cannot crash a process by itself; one that we do
+// not understand may call code that does, and one that hangs may have no end.
+static bool is_sound(const hsc__blame *b) {
+  return b->right.outputs || (b->right.is_late && b->symptom.kind == HSC_SYMPTOM_CRASH);
+}
+
+static const char *what_ends(const hsc__blame *b, const progress_of_compile *at) {
+  const char *beside = "";
+  if (b->verdict == HSC__BLAME_UNKNOWN && !is_sound(b))
+    beside = hsc_arena_printf(b->arena, "; the reference does not compute it either: %s",
+                              b->right.why ? b->right.why : "it was not asked");
+  else if (b->verdict == HSC__BLAME_UNKNOWN)
+    beside = ", and no single pass's absence changes it";
+  return hsc_arena_printf(b->arena, "%s in %d of %d runs%s%s", hsc_symptom_name(b->symptom.kind),
+                          b->shows, b->runs, at->in_compile ? " when compiled" : " when run",
+                          beside ? beside : "");
+}
+
 hsc_status *hsc__blame_end(hsc__blame *b) {
   progress_of_compile at = {0};
-  const char *name = hsc_symptom_name(b->symptom.kind);
   HSC_TRY(watch_compile(b, &at));
   hsc__blame_tell(b, "where does it end?", "%s", where_of(&at));
   HSC_TRY(hsc__blame_list_passes(b));
@@ -499,9 +517,10 @@ hsc_status *hsc__blame_end(hsc__blame *b) {
   if (guilty && at.in_compile && !at.behind_passes) {
     hsc__blame_take_pass(b, guilty->pass, guilty->pipeline, -1);
     HSC_TRY(hsc__blame_find_rewrite(b));
-  } else if (!at.in_compile || (at.behind_passes && b->right.outputs)) {
+  } else if ((!at.in_compile || at.behind_passes) && is_sound(b)) {
     b->verdict = HSC__BLAME_BELOW_HLO;
-  } else if (b->symptom.kind == HSC_SYMPTOM_ERROR && !b->right.outputs) {
+  } else if (b->symptom.kind == HSC_SYMPTOM_ERROR && b->right.why && !b->right.is_late &&
+             !b->right.is_unknown) {
     b->verdict = HSC__BLAME_PROGRAM;
     hsc_bytes_printf(&b->headline, "the program's own fault: the reference refuses it too: %s",
                      b->right.why ? b->right.why : "");
@@ -509,10 +528,7 @@ hsc_status *hsc__blame_end(hsc__blame *b) {
   } else if (at.before_passes && b->right.outputs) {
     b->verdict = HSC__BLAME_FRONT_END;
   }
-  const char *what = hsc_arena_printf(
-      b->arena, "%s in %d of %d runs%s%s", name, b->shows, b->runs,
-      at.in_compile ? " when compiled" : " when run",
-      b->verdict == HSC__BLAME_UNKNOWN ? ", and no single pass's absence changes it" : "");
+  const char *what = what_ends(b, &at);
   HSC_TRY(hsc_arena_status(b->arena));
   return hsc__blame_say(b, what);
 }

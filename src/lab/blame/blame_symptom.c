@@ -42,6 +42,7 @@ hsc_status *hsc__blame_reference(hsc__blame *b) {
   else if (!status)
     b->right.why = hsc__blame_words(b, &answer);
   b->right.is_late = !status && answer.outcome == HSC_OUTCOME_TIMEOUT;
+  b->right.is_unknown = !status && answer.outcome == HSC_OUTCOME_UNSUPPORTED;
   hsc_answer_deinit(&answer);
   return status;
 }
@@ -102,7 +103,7 @@ static double worst_share(const hsc__blame *b) {
 static double bound_of(const hsc__blame *b, json_t *row, size_t output) {
   double size = number_of(row, "largest_value");
   double tolerance = number_of(row, "tolerance");
-  double bound = tolerance * size;
+  double bound = number_of(row, "allowed");
   if (b->right.moved && tolerance > 0)
     bound = fmax(
         bound, fmax(ROUNDING_FACTOR * number_of(json_array_get(b->right.moved, output), "max_abs"),
@@ -143,7 +144,7 @@ static hsc_status *judge_by_rounding(hsc__blame *b,
                                      size_t output,
                                      hsc__distance *out) {
   bool partly = json_object_get(row, "share") != NULL;
-  double type_bound = number_of(row, "tolerance") * number_of(row, "largest_value");
+  double type_bound = number_of(row, "allowed");
   out->seen = number_of(row, partly ? "unjudged_abs" : "max_abs");
   out->nans = json_integer_value(json_object_get(row, partly ? "unjudged_nans" : "nan_mismatches"));
   if ((out->nans > 0 || !(out->seen <= type_bound)) && number_of(row, "tolerance") > 0)
@@ -202,7 +203,7 @@ hsc_status *hsc__blame_distance(hsc__blame *b,
   *out_distance = (hsc__distance){.known = rows != NULL};
   json_array_foreach (rows, i, row) {
     hsc__distance d = {.known = true, .output = (int)i};
-    double type_bound = number_of(row, "tolerance") * number_of(row, "largest_value");
+    double type_bound = number_of(row, "allowed");
     beyond_type |= json_integer_value(json_object_get(row, "nan_mismatches")) > 0 ||
                    !(number_of(row, "max_abs") <= type_bound);
     if (!status && !judge_by_bound(row, &d))
@@ -379,6 +380,26 @@ static hsc_status *judge_flaky(hsc__blame *b, const tally *t) {
   return hsc_bytes_status(&b->headline);
 }
 
+// The function outside of the program that a refusal is about: a custom call's target that the
+// device's words name. NULL = none; a program that we cannot read has none.
+static const char *refused_call(const hsc__blame *b, const char *words) {
+  hsc_module *module = NULL;
+  const char *target = NULL;
+  hsc_status *unread = hsc_program_read_file(b->options->program, &module);
+  hsc_status_free(unread);
+  if (!module)
+    return NULL;
+  HSC_FOR_EACH_COMPUTATION (module, computation)
+    HSC_FOR_EACH_INSTR_IN (computation, instr) {
+      const char *called = instr->op == HSC_OP_CUSTOM_CALL ? instr->attr.custom.target : NULL;
+      if (called && *called && strstr(words, called))
+        target = called;
+    }
+  target = target ? hsc_arena_strdup(b->arena, target) : NULL;
+  hsc_module_destroy(module);
+  return target;
+}
+
 // Some of the runs did not get through.
 static hsc_status *judge_ended(hsc__blame *b, const tally *t, bool *out_decided) {
   int ended = b->runs - t->ended[HSC_OUTCOME_OK];
@@ -388,11 +409,20 @@ static hsc_status *judge_ended(hsc__blame *b, const tally *t, bool *out_decided)
                   t->words ? t->words : "");
   bool refused = ended == b->runs && t->ended[HSC_OUTCOME_UNSUPPORTED] == ended;
   bool endless = b->right.is_late && t->ended[HSC_OUTCOME_TIMEOUT] == b->runs;
-  *out_decided = refused || endless || ended < b->runs;
+  const char *call = !refused && ended == b->runs && t->ended[HSC_OUTCOME_ERROR] == ended
+                         ? refused_call(b, t->words ? t->words : "")
+                         : NULL;
+  *out_decided = refused || endless || call || ended < b->runs;
   if (!*out_decided)
     return NULL;
   if (refused)  // it says that it cannot do this: nobody promised that it can
     return cannot_tell(b, "the runs", t->words ? t->words : "the device does not support it");
+  if (call)  // a function of the platform that the program was exported for is not the device's
+    return cannot_tell(b, "the runs",
+                       hsc_arena_printf(b->arena,
+                                        "the program calls %s, a function that %s does not have or "
+                                        "refuses: it may have been exported for another platform",
+                                        call, b->options->device->text));
   if (endless)  // a hang is only the device's fault where others get through
     return cannot_tell(b, "the runs",
                        "the reference does not get through in time either: with these inputs the "

@@ -5,6 +5,7 @@
 #include "base/text/view_find.h"
 #include "hlo/ir/conv_call.h"
 #include "hlo/ir/custom.h"
+#include "hlo/print/hlo_attrs.h"
 #include "lab/passes/lower_custom_calls.h"
 
 #include <jansson.h>
@@ -623,6 +624,13 @@ hsc_status *hsc_lower_custom_calls(const hsc_module *module, hsc_lowered_calls *
       instr = hsc_map_get(module->names, (hsc_view){name + 1, name_size});
     }
     bool custom = instr && instr->op == HSC_OP_CUSTOM_CALL;
+    hsc_view strange = instr ? hsc_instr_unknown_attribute(instr) : (hsc_view){0};
+    if (strange.size) {
+      char what[96];
+      snprintf(what, sizeof what, "attribute %.*s of %s", (int)strange.size, strange.data,
+               hsc_op_text(instr->op));
+      add_unknown(&out->unknown, what);
+    }
     if (custom && rewrite_call(instr, instr == instr->parent->root, &out->text)) {
       out->lowered++;
     } else if (instr && rewrite_mixed(instr, (hsc_view){line, size}, &out->text)) {

@@ -17,8 +17,9 @@
 typedef struct hsc_lowered_calls {
   hsc_bytes text;  // HLO text without what was lowered
   int lowered;     // custom calls that were rewritten
-  // targets that stay and that the evaluator and our device do not know either (hlo/ir/custom.h),
-  // separated by commas; empty = none
+  // What has no known meaning, separated by commas; empty = nothing: targets that stay and that the
+  // evaluator and our device do not know either (hlo/ir/custom.h), attributes that no operation of
+  // hlo_attrs.def has.
   hsc_bytes unknown;
 } hsc_lowered_calls;
 // Errors: RESOURCE_EXHAUSTED.

@@ -115,8 +115,7 @@ static hsc_status *measure_rounding(hsc_validation *v, hsc_arena *arena) {
 }
 
 static bool beyond_tolerance(const hsc_validation *v, json_t *row) {
-  double limit = v->options->tolerance * hsc_json_number(json_object_get(row, "tolerance")) *
-                 hsc_json_number(json_object_get(row, "largest_value"));
+  double limit = v->options->tolerance * hsc_json_number(json_object_get(row, "allowed"));
   return strcmp(json_string_value(json_object_get(row, "verdict")), "equal") != 0 &&
          (json_integer_value(json_object_get(row, "nan_mismatches")) > 0 ||
           !(hsc_json_number(json_object_get(row, "max_abs")) <= limit));

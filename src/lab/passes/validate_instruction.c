@@ -101,9 +101,8 @@ static json_t *instruction_json(const hsc_instr *instr,
 // What still counts as the same: a share of the value's size, or half of what the outputs differ by
 // where that is beyond their bound and less.
 static double allowed(const hsc_literal *x, double tolerance_factor, double seen) {
-  double scale = 0;
-  double tolerance = tolerance_factor * hsc_outputs_tolerance(x, &scale);
-  return seen > 0 ? fmin(tolerance * scale, seen / 2) : tolerance * scale;
+  double most = hsc_outputs_allowed(x, tolerance_factor);
+  return seen > 0 ? fmin(most, seen / 2) : most;
 }
 
 static bool literals_agree(const hsc_literal *x,

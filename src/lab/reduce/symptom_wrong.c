@@ -35,7 +35,7 @@ static open_part open_part_of(json_t *row) {
 }
 
 static bool is_off(json_t *row) {
-  double limit = TOLERANCE_FACTOR * number_of(row, "tolerance") * number_of(row, "largest_value");
+  double limit = TOLERANCE_FACTOR * number_of(row, "allowed");
   open_part open = open_part_of(row);
   return open.nans > 0 || !(open.max_abs <= limit);
 }

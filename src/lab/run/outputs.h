@@ -9,10 +9,13 @@
 // How far apart two results may lie and still be the same computation in another order: a multiple
 // of the type's precision, of the largest value (*out_scale, finite values only).
 double hsc_outputs_tolerance(const hsc_literal *literal, double *out_scale);
+// That as an absolute difference, `factor` times the tolerance. Results below the type's smallest
+// normal number may be flushed to zero, as XLA:CPU does: such a difference is always allowed.
+double hsc_outputs_allowed(const hsc_literal *literal, double factor);
 // left and right: "outputs" of a run job whose files are there. Appends one object an output:
 // "device" (right_name), "against" (left_name), "output", "shape", "max_abs", "max_rel", "max_ulp"
 // (null where every difference is across zero), "across_zero", "nan_mismatches", "largest_value",
-// "tolerance", "verdict" ("equal", "close", "different"). Where an output of `left` has "bound" (of
+// "tolerance", "allowed" (hsc_outputs_allowed), "verdict" ("equal", "close", "different"). Where an output of `left` has "bound" (of
 // a "bounds" job), also "share" (times its bound that the furthest element is off, of those that
 // have one; null: infinitely), "share_abs" and "share_bound" (of that element), "unjudged"
 // (elements without a bound), "unjudged_abs" and "unjudged_nans" (of those). Errors:

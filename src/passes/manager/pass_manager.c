@@ -248,8 +248,13 @@ static hsc_status *dump(manager *m, const char *pipeline, const char *after) {
     return NULL;
   hsc_bytes path = {0};
   hsc_bytes text = {0};
-  hsc_bytes_printf(&path, "module_0000.%s.%04d.%s.after_%s.txt", m->module->name, m->dump_count++,
-                   pipeline, after);
+  // a module's name may be longer than file systems let files be called; no character is cut
+  const size_t most = 120;
+  size_t size = strlen(m->module->name);
+  for (size = size < most ? size : most; size && (m->module->name[size] & 0xC0) == 0x80;)
+    size--;
+  hsc_bytes_printf(&path, "module_0000.%.*s.%04d.%s.after_%s.txt", (int)size, m->module->name,
+                   m->dump_count++, pipeline, after);
   for (size_t i = 0; i < path.size; i++)
     if (path.data[i] == ' ' || path.data[i] == '/')
       path.data[i] = '_';
