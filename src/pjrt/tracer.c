@@ -160,6 +160,12 @@ static bool is_ready(const tracer *t, PJRT_Event *event) {
   return false;
 }
 
+// What went wrong with something that is over; NULL = nothing. The caller's to destroy.
+static PJRT_Error *error_of_ready(const tracer *t, PJRT_Event *event) {
+  PJRT_Event_Error_Args args = {.struct_size = PJRT_Event_Error_Args_STRUCT_SIZE, .event = event};
+  return HSC__TRACED_HAS(t, PJRT_Event_Error) ? t->real->PJRT_Event_Error(&args) : NULL;
+}
+
 // Records `what` when `event` becomes ready.
 static void follow(PJRT_Event *event, const pending *what) {
   pending *p = malloc(sizeof *p);
@@ -293,13 +299,16 @@ static PJRT_Error *trace_PJRT_LoadedExecutable_Execute(tracer *t,
   PJRT_Error *error = t->real->PJRT_LoadedExecutable_Execute(args);
   uint64_t end_ticks = hsc__run_ticks(hsc__tracing.recorder);
   bool done = false;
+  PJRT_Error *late = NULL;  // of a run that ended within the call, but not well
   if (!error && run.span) {
     for (size_t d = 0; args->device_complete_events && d < devices && d < HSC__MOST_DEVICES; d++) {
       PJRT_Event *event = args->device_complete_events[d];
       if (!event)
         continue;
       done = devices == 1 && is_ready(t, event);
-      if (!done)
+      if (done)
+        late = error_of_ready(t, event);
+      else
         follow(event, &(pending){t,
                                  run.begin_ticks,
                                  HSC_CATEGORY_EXECUTE,
@@ -313,7 +322,7 @@ static PJRT_Error *trace_PJRT_LoadedExecutable_Execute(tracer *t,
     }
   }
   if (keeps)
-    keep_or_drop(t, args, run_id, kept_run, error, done);
+    keep_or_drop(t, args, run_id, kept_run, error ? error : late, done);
   if (!asked && args->device_complete_events) {
     for (size_t d = 0; !error && d < devices; d++)
       destroy_event(t, own[d]);
@@ -324,10 +333,12 @@ static PJRT_Error *trace_PJRT_LoadedExecutable_Execute(tracer *t,
     add_outputs(t, x, args);
     device_bytes = (uint64_t)hsc__tracer_device_bytes();
   }
-  if (error) {
-    error_attrs(t, error, attrs + count);
+  if (error || late) {
+    error_attrs(t, error ? error : late, attrs + count);
     count += 2;
   }
+  done = done && !late;
+  hsc__tracer_drop(t, late);
   if (run.span)
     hsc__run_end(hsc__tracing.recorder, &run, end_ticks,
                  hsc__tracing.known.PJRT_LoadedExecutable_Execute, hsc__tracing.known.run, device,

@@ -128,6 +128,7 @@ static void join_run(join *j, uint32_t place) {
   if (!last || run->start_ns + run->duration_ns > last->start_ns + last->duration_ns)
     x->run = place;
   x->run_count++;
+  x->failed_later |= hsc__key_attr(&j->ran->error, run) != NULL;
 }
 
 // A call compiles when a compilation begins inside of it; frameworks may compile on a thread of
@@ -194,7 +195,7 @@ hsc_status *hsc__executions_of(const hsc__view_context *cx, hsc__executions *out
   HSC_TRY(hsc__calls_that_compile(cx, &compiles));
   for (size_t i = 0; i < out->count; i++) {
     hsc__execution *x = &out->list[i];
-    x->failed &= x->run == UINT32_MAX;
+    x->failed = x->failed_later || (x->failed && x->run == UINT32_MAX);
     bool on_device = !x->failed && hsc__execution_times_of(out, x).on_device;
     out->failed += x->failed;
     out->on_device += on_device;

@@ -4,7 +4,8 @@
 // An execution is a call of an executable, on however many devices, with what was recorded of their
 // runs; or a run of a device whose call nobody recorded. A process that is killed leaves calls
 // whose runs were in nobody's memory but its own: they are executions as well, timed by their call.
-// A call that was refused ran nothing and is a failure, not an execution.
+// A call that was refused ran nothing and is a failure, not an execution; so is one whose error
+// came later, by the event of its end.
 //
 //   hsc__executions ran;
 //   HSC_TRY(hsc__executions_of(cx, &ran));
@@ -18,7 +19,8 @@ typedef struct hsc__execution {
   uint32_t call, run;  // places in the capture's events; UINT32_MAX = not recorded; never both.
                        // run: of several devices the one that ended last
   uint32_t run_count;  // devices of which a run was recorded
-  bool failed;         // the call was refused, and nothing ran
+  bool failed;         // the call was refused, or a device said later that its run failed
+  bool failed_later;   // the latter
   bool untimed;        // known by its call alone, which compiled first: no time of a run
 } hsc__execution;
 

@@ -178,8 +178,8 @@ static void note_measured(hsc_table *table, const hsc__executions *ran) {
         "or share",
         ran->untimed);
   if (ran->failed)
-    hsc_table_note(table, "%zu call%s failed and ran nothing", ran->failed,
-                   hsc_plural((double)ran->failed, "", "s"));
+    hsc_table_note(table, "%zu call%s failed: refused, or with an error that came later",
+                   ran->failed, hsc_plural((double)ran->failed, "", "s"));
 }
 
 hsc_status *hsc__view_executions(hsc__view_context *cx) {

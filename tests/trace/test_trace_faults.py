@@ -80,6 +80,14 @@ with tempfile.TemporaryDirectory() as scratch:
         done.returncode != 0 and failed and "not today" in failed[0]["attributes"],
         (done.stdout[-300:], failed),
     )
+    for name, fake in (("at once", "event=13"), ("later", "event=13,async=5")):
+        capture, done = traced(name, fake)
+        rows = json.loads(run("tables", capture, "executables", "--format=json").stdout)["rows"]
+        check(
+            f"a run whose error comes {name}, by the event of its end, is a failure and no run",
+            done.returncode == 1 and rows and rows[0]["runs"] == 0 and rows[0]["failed"] >= 1,
+            (done.stdout[-300:], rows),
+        )
     capture, done = traced("old", "minor=40,table_bytes=700")
     check(
         "a plugin with a short table is forwarded",

@@ -68,8 +68,8 @@ const hsc__attr_list *hsc__attr_list_of(hsc_op op);
 static inline bool hsc__attr_permutes(hsc_op op) {
   return op == HSC_OP_COLLECTIVE_PERMUTE || op == HSC_OP_COLLECTIVE_PERMUTE_START;
 }
-// The first attribute of the instruction that was read and kept as text and that no operation has by
-// hlo_attrs.def: what it means, nobody here knows. Empty = there is none.
+// The first attribute of the instruction that was read and kept as text and that no operation of
+// hlo_attrs.def has: what it means, nobody here knows. Empty = there is none.
 hsc_view hsc_instr_unknown_attribute(const hsc_instr *instr);
 // The list of words of a kind that is one word; false for the others.
 bool hsc__value_words(hsc__value_kind kind, hsc__words *out_list);

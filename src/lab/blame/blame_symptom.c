@@ -409,9 +409,9 @@ static hsc_status *judge_ended(hsc__blame *b, const tally *t, bool *out_decided)
                   t->words ? t->words : "");
   bool refused = ended == b->runs && t->ended[HSC_OUTCOME_UNSUPPORTED] == ended;
   bool endless = b->right.is_late && t->ended[HSC_OUTCOME_TIMEOUT] == b->runs;
-  const char *call = !refused && ended == b->runs && t->ended[HSC_OUTCOME_ERROR] == ended
-                         ? refused_call(b, t->words ? t->words : "")
-                         : NULL;
+  const char *call = NULL;
+  if (t->words && ended == b->runs && t->ended[HSC_OUTCOME_ERROR] == ended)
+    call = refused_call(b, t->words);
   *out_decided = refused || endless || call || ended < b->runs;
   if (!*out_decided)
     return NULL;

@@ -172,13 +172,14 @@ hsc_status *hsc_compare_outputs(
         ulp = json_integer((json_int_t)d.max_ulp_one_side);
       const char *verdict = close ? "close" : "different";
       json_array_append_new(
-          out_rows, json_pack("{s:s, s:s, s:I, s:O, s:o, s:o, s:o, s:I, s:I, s:f, s:f, s:f, s:s}",
-                              "device", right_name, "against", left_name, "output", (json_int_t)i,
-                              "shape", json_object_get(json_array_get(a, i), "shape"), "max_abs",
-                              hsc_json_real(d.max_abs), "max_rel", hsc_json_real(d.max_rel),
-                              "max_ulp", ulp, "across_zero", (json_int_t)d.across_zero,
-                              "nan_mismatches", (json_int_t)d.nan_mismatches, "largest_value",
-                              scale, "tolerance", tolerance, "allowed", allowed, "verdict", equal ? "equal" : verdict));
+          out_rows,
+          json_pack("{s:s, s:s, s:I, s:O, s:o, s:o, s:o, s:I, s:I, s:f, s:f, s:f, s:s}", "device",
+                    right_name, "against", left_name, "output", (json_int_t)i, "shape",
+                    json_object_get(json_array_get(a, i), "shape"), "max_abs",
+                    hsc_json_real(d.max_abs), "max_rel", hsc_json_real(d.max_rel), "max_ulp", ulp,
+                    "across_zero", (json_int_t)d.across_zero, "nan_mismatches",
+                    (json_int_t)d.nan_mismatches, "largest_value", scale, "tolerance", tolerance,
+                    "allowed", allowed, "verdict", equal ? "equal" : verdict));
     }
     const char *bound = json_string_value(json_object_get(json_array_get(a, i), "bound"));
     if (!status && bound)

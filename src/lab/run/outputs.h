@@ -15,12 +15,12 @@ double hsc_outputs_allowed(const hsc_literal *literal, double factor);
 // left and right: "outputs" of a run job whose files are there. Appends one object an output:
 // "device" (right_name), "against" (left_name), "output", "shape", "max_abs", "max_rel", "max_ulp"
 // (null where every difference is across zero), "across_zero", "nan_mismatches", "largest_value",
-// "tolerance", "allowed" (hsc_outputs_allowed), "verdict" ("equal", "close", "different"). Where an output of `left` has "bound" (of
-// a "bounds" job), also "share" (times its bound that the furthest element is off, of those that
-// have one; null: infinitely), "share_abs" and "share_bound" (of that element), "unjudged"
-// (elements without a bound), "unjudged_abs" and "unjudged_nans" (of those). Errors:
-// INVALID_ARGUMENT where they are not as many, or of other shapes: such outputs cannot be compared,
-// and none of them was.
+// "tolerance", "allowed" (hsc_outputs_allowed), "verdict" ("equal", "close", "different"). Where an
+// output of `left` has "bound" (of a "bounds" job), also "share" (times its bound that the furthest
+// element is off, of those that have one; null: infinitely), "share_abs" and "share_bound" (of that
+// element), "unjudged" (elements without a bound), "unjudged_abs" and "unjudged_nans" (of those).
+// Errors: INVALID_ARGUMENT where they are not as many, or of other shapes: such outputs cannot be
+// compared, and none of them was.
 HSC_MUST_USE hsc_status *hsc_compare_outputs(
     json_t *left, json_t *right, const char *left_name, const char *right_name, json_t *out_rows);
 // One output, of its shape ("f32[32,64]") with the bytes of its file. In `arena`. Errors: INTERNAL
