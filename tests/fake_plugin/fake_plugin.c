@@ -17,6 +17,7 @@
 //   peak=BYTES                        peak memory of a program, 6 otherwise
 //   loop=1  extensions=N              the chain of extensions loops; has N elements
 //   leak=BYTES  eat=1                 each compile leaks that much; takes memory until it is killed
+//   run_event=CODE                    those of executions fail
 //   event=CODE  async=MS              completion events fail; become ready that much later on
 //               another thread
 //   mute=1                            errors have no text
@@ -799,8 +800,12 @@ IMPL(PJRT_LoadedExecutable_Execute) {
       ((float *)to->data)[k] = (from ? ((float *)from->data)[k] : 0.0f) + add;
     args->output_lists[0][i] = to;
   }
-  if (args->device_complete_events)
+  int64_t code;
+  if (args->device_complete_events) {
     args->device_complete_events[0] = make_event(true);
+    if (setting_number("run_event", &code))
+      args->device_complete_events[0]->code = (int)code;
+  }
   return NULL;
 }
 

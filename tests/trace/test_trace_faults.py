@@ -80,7 +80,7 @@ with tempfile.TemporaryDirectory() as scratch:
         done.returncode != 0 and failed and "not today" in failed[0]["attributes"],
         (done.stdout[-300:], failed),
     )
-    for name, fake in (("at once", "event=13"), ("later", "event=13,async=5")):
+    for name, fake in (("at once", "run_event=13"), ("later", "run_event=13,async=5")):
         capture, done = traced(name, fake)
         rows = json.loads(run("tables", capture, "executables", "--format=json").stdout)["rows"]
         check(
