@@ -346,11 +346,10 @@ hsc_status *hsc_probe(const hsc_probe_options *o, json_t **out_result) {
       last_result = result;
     }
   }
-  *out_result =
-      json_pack("{s:s?, s:s, s:O, s:o, s:s?, s:b, s:b}", "program", o->program, "device", o->device,
-                "stages", list, "difference", difference ? json_incref(difference) : json_null(),
-                "last_good", last_good ? last_good->name : NULL, "failed", failed, "ran",
-                spec.topology == NULL);
+  *out_result = json_pack(
+      "{s:s?, s:s, s:O, s:o, s:s?, s:b, s:b}", "program", o->program, "device", o->device, "stages",
+      list, "difference", difference ? json_incref(difference) : json_null(), "last_good",
+      last_good ? last_good->name : NULL, "failed", failed, "ran", spec.topology == NULL);
   if (!*out_result)
     status = hsc_status_out_of_memory();
 done:
