@@ -110,22 +110,16 @@ void hsc__check_memory(hsc__check_context *cx) {
   double total = number_of(text, "MemTotal:") * 1024;
   double available = number_of(text, "MemAvailable:") * 1024;
   double swap = number_of(text, "SwapTotal:") * 1024;
-  const char *limit_text = hsc__read_line(cx, hsc__path(cx, "/sys/fs/cgroup/memory.max"));
-  const char *used_text = hsc__read_line(cx, hsc__path(cx, "/sys/fs/cgroup/memory.current"));
-  double limit = limit_text && *limit_text != 'm' ? strtod(limit_text, NULL) : 0;
   hsc_cgroup group;
   hsc_cgroup_read(cx->options.root, &group);
-  if (isfinite(group.memory_bytes) && (!(limit > 0) || group.memory_bytes < limit))
-    limit = group.memory_bytes;
   double room = available;
   hsc__say(cx, HSC_VERDICT_OK, "%s of %s available", hsc__bytes_text(cx, available),
            hsc__bytes_text(cx, total));
-  if (limit > 0 && limit < total) {
-    double left = limit - (used_text ? strtod(used_text, NULL) : 0);
+  if (group.memory_bytes > 0 && group.memory_bytes < total) {
     hsc__say(cx, HSC_VERDICT_OK, "the control group allows %s, %s of it is left",
-             hsc__bytes_text(cx, limit), hsc__bytes_text(cx, left > 0 ? left : 0));
-    if (left < room)
-      room = left;
+             hsc__bytes_text(cx, group.memory_bytes), hsc__bytes_text(cx, group.memory_left_bytes));
+    if (group.memory_left_bytes < room)
+      room = group.memory_left_bytes;
   }
   if (room < 2.0 * (1 << 30)) {
     hsc__say(cx, room < 256.0 * (1 << 20) ? HSC_VERDICT_ERROR : HSC_VERDICT_WARNING,

@@ -11,17 +11,13 @@
 // The op of a reducer "parameter 0 op parameter 1" and its neutral element; false when it is
 // another computation, or has no such element.
 static bool neutral_of(const hsc_computation *reducer, hsc_op *out_op, double *out_value) {
-  const hsc_instr *root = reducer->root;
-  hsc_type type = root->shape.type;
-  if (reducer->parameter_count != 2 || reducer->instr_count != 3 || root->operand_count != 2 ||
-      root->operands[0]->op != HSC_OP_PARAMETER || root->operands[1]->op != HSC_OP_PARAMETER ||
-      root->operands[0] == root->operands[1])
+  hsc_type type = reducer->root->shape.type;
+  if (!hsc_is_simple_reducer(reducer, out_op))
     return false;
   bool has_infinity =
       type == HSC_TYPE_F64 || type == HSC_TYPE_F32 || type == HSC_TYPE_F16 || type == HSC_TYPE_BF16;
   bool real = has_infinity || hsc_type_is_integral(type) || type == HSC_TYPE_PRED;
-  *out_op = root->op;
-  switch (root->op) {
+  switch (*out_op) {
     case HSC_OP_ADD:
       *out_value = 0;
       return real || hsc_type_is_complex(type);

@@ -36,6 +36,28 @@ static void limit_cores(hsc_cgroup *out, double quota, double period, const char
   snprintf(out->where, sizeof out->where, "%.*s", (int)sizeof out->where - 1, path);
 }
 
+// Files of a group with its limit of memory, what is in use, and how much of that are caches.
+typedef struct memory_files {
+  const char *limit, *used, *cache_key;
+} memory_files;
+
+static void read_memory(const char *group, const memory_files *files, hsc_cgroup *out) {
+  char path[1200], text[4096];
+  snprintf(path, sizeof path, "%s/%s", group, files->limit);
+  if (!read_text(path, text, sizeof text) || text[0] == 'm')
+    return;
+  double limit = strtod(text, NULL);
+  if (limit >= 0x1p62)  // version 1 writes "no limit" as the largest number of pages
+    return;
+  snprintf(path, sizeof path, "%s/%s", group, files->used);
+  double used = read_text(path, text, sizeof text) ? strtod(text, NULL) : 0;
+  snprintf(path, sizeof path, "%s/memory.stat", group);
+  int64_t cache = read_text(path, text, sizeof text) ? number_of(text, files->cache_key) : 0;
+  used = fmax(0, used - (double)(cache > 0 ? cache : 0));
+  out->memory_bytes = fmin(out->memory_bytes, limit);
+  out->memory_left_bytes = fmin(out->memory_left_bytes, fmax(0, limit - used));
+}
+
 static void read_version_2(const char *group, hsc_cgroup *out) {
   char path[1200], text[4096];
   snprintf(path, sizeof path, "%s/cpu.stat", group);
@@ -45,9 +67,7 @@ static void read_version_2(const char *group, hsc_cgroup *out) {
     out->throttled_count += count > 0 ? count : 0;
     out->throttled_ns += us > 0 ? 1000 * us : 0;
   }
-  snprintf(path, sizeof path, "%s/memory.max", group);
-  if (read_text(path, text, sizeof text) && text[0] != 'm')
-    out->memory_bytes = fmin(out->memory_bytes, strtod(text, NULL));
+  read_memory(group, &(memory_files){"memory.max", "memory.current", "inactive_file"}, out);
   snprintf(path, sizeof path, "%s/cpu.max", group);
   double quota;
   double period;
@@ -55,7 +75,14 @@ static void read_version_2(const char *group, hsc_cgroup *out) {
     limit_cores(out, quota, period, path);
 }
 
-static void read_version_1(const char *group, hsc_cgroup *out) {
+static void read_memory_1(const char *group, hsc_cgroup *out) {
+  read_memory(
+      group,
+      &(memory_files){"memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"},
+      out);
+}
+
+static void read_cpu_1(const char *group, hsc_cgroup *out) {
   char path[1200], text[4096];
   snprintf(path, sizeof path, "%s/cpu.stat", group);
   if (read_text(path, text, sizeof text)) {
@@ -106,6 +133,34 @@ static bool has_word(const char *list, size_t size, const char *word) {
   return false;
 }
 
+// Whether a folder is where groups are mounted: a file that each of them has is there. The root
+// group of version 2 has no cpu.max, and some kernels no cpu.stat.
+static bool is_mount(const char *mount, const char *const *files, size_t count) {
+  char path[512], text[256];
+  for (size_t i = 0; i < count && files[i]; i++) {
+    snprintf(path, sizeof path, "%s/%s", mount, files[i]);
+    if (read_text(path, text, sizeof text))
+      return true;
+  }
+  return false;
+}
+
+// Where the groups of a controller are, and what reads one of them. The mounts of a row are two
+// names of one place.
+static const struct hierarchy {
+  const char *controller;  // as /proc/self/cgroup names it; "" = version 2
+  const char *mounts[2];
+  const char *files[5];  // of which a mount has one
+  void (*read_group)(const char *group, hsc_cgroup *out);
+} hierarchies[] = {
+    {"",
+     {"", "/unified"},
+     {"cpu.stat", "cgroup.procs", "cpu.max", "memory.max", "cgroup.controllers"},
+     read_version_2},
+    {"cpu", {"/cpu", "/cpu,cpuacct"}, {"cpu.cfs_period_us", "cgroup.procs"}, read_cpu_1},
+    {"memory", {"/memory", "/memory"}, {"memory.limit_in_bytes", "cgroup.procs"}, read_memory_1},
+};
+
 // One line, "4:cpu,cpuacct:/path" or "0::/path".
 static void read_line(const char *root, const char *line, hsc_cgroup *out) {
   char path[600], mount[400];
@@ -115,37 +170,27 @@ static void read_line(const char *root, const char *line, hsc_cgroup *out) {
     return;
   size_t words = (size_t)(second - first - 1);
   snprintf(path, sizeof path, "%.*s", (int)strcspn(second + 1, "\n"), second + 1);
-  static const char *const mounts[][2] = {{"", "unified"}, {"cpu", "cpu,cpuacct"}};
-  bool version_1 = words > 0;
-  if (version_1 && !has_word(first + 1, words, "cpu"))
-    return;
-  for (int i = 0; i < 2; i++) {
-    const char *name = mounts[version_1][i];
-    char kind[512], text[256];
-    snprintf(mount, sizeof mount, "%s/sys/fs/cgroup%s%s", root, *name ? "/" : "", name);
-    snprintf(kind, sizeof kind, "%s/%s", mount, version_1 ? "cpu.cfs_period_us" : "cpu.stat");
-    bool there = read_text(kind, text, sizeof text);
-    // the root group of version 2 has no cpu.max, and some kernels no cpu.stat
-    snprintf(kind, sizeof kind, "%s/cgroup.procs", mount);
-    there |= read_text(kind, text, sizeof text);
-    snprintf(kind, sizeof kind, "%s/cpu.max", mount);
-    there |= !version_1 && read_text(kind, text, sizeof text);
-    snprintf(kind, sizeof kind, "%s/cgroup.controllers", mount);
-    there |= !version_1 && read_text(kind, text, sizeof text);
-    if (!there)
+  for (size_t i = 0; i < sizeof hierarchies / sizeof *hierarchies; i++) {
+    const struct hierarchy *h = &hierarchies[i];
+    if (*h->controller ? !has_word(first + 1, words, h->controller) : words > 0)
       continue;
-    walk(mount, path, version_1 ? read_version_1 : read_version_2, out);
-    return;  // the two names are one place
+    for (int k = 0; k < 2; k++) {
+      snprintf(mount, sizeof mount, "%s/sys/fs/cgroup%s", root, h->mounts[k]);
+      if (!is_mount(mount, h->files, sizeof h->files / sizeof *h->files))
+        continue;
+      walk(mount, path, h->read_group, out);
+      break;
+    }
   }
 }
 
 void hsc_cgroup_read(const char *root, hsc_cgroup *out) {
   char path[512], text[8192];
-  *out = (hsc_cgroup){.cores = INFINITY, .memory_bytes = INFINITY};
+  *out = (hsc_cgroup){.cores = INFINITY, .memory_bytes = INFINITY, .memory_left_bytes = INFINITY};
   snprintf(path, sizeof path, "%s/proc/self/cgroup", root);
   // without the file: what is mounted is what there is
   if (!read_text(path, text, sizeof text))
-    snprintf(text, sizeof text, "0::/\n1:cpu:/\n");
+    snprintf(text, sizeof text, "0::/\n1:cpu:/\n2:memory:/\n");
   for (const char *line = text; line && *line; line = strchr(line, '\n'), line += line != NULL)
     read_line(root, line, out);
 }

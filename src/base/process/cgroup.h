@@ -12,6 +12,8 @@ typedef struct hsc_cgroup {
   int64_t throttled_count;  // periods in which a group had to stop, over the group and those above
   int64_t throttled_ns;     // how long in them
   double memory_bytes;      // that the tightest group allows; INFINITY = no limit
+  // left in the group that has the least left, caches of files counted as left; INFINITY = no limit
+  double memory_left_bytes;
 } hsc_cgroup;
 // `root`: "" for this machine, else the directory that stands for / (tests, an image). What cannot
 // be read is no limit.

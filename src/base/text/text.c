@@ -97,3 +97,31 @@ const char *hsc_did_you_mean(const char *text, const char *const *candidates, si
   }
   return nearest;
 }
+
+void hsc_text_escape(hsc_view text, hsc_bytes *out) {
+  size_t start = 0;
+  for (size_t i = 0; i < text.size; i++) {
+    unsigned char c = (unsigned char)text.data[i];
+    bool plain = c >= 0x20 && c < 0x7f;
+    if (plain && c != '"' && c != '\'' && c != '\\')
+      continue;
+    hsc_bytes_append(out, text.data + start, i - start);
+    start = i + 1;
+    char escape[4] = {'\\', (char)c};
+    size_t size = 2;
+    if (c == '\n')
+      escape[1] = 'n';
+    else if (c == '\r')
+      escape[1] = 'r';
+    else if (c == '\t')
+      escape[1] = 't';
+    else if (!plain) {
+      escape[1] = (char)('0' + (c >> 6));
+      escape[2] = (char)('0' + (c >> 3 & 7));
+      escape[3] = (char)('0' + (c & 7));
+      size = 4;
+    }
+    hsc_bytes_append(out, escape, size);
+  }
+  hsc_bytes_append(out, text.data + start, text.size - start);
+}

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "base/core/base.h"
+#include "base/core/bytes.h"
 
 // Shortest decimal text that reads back as the same number ("100", "0.1", "1e+30", "-0", "inf",
 // "-inf", "nan"). Plain notation for magnitudes from 1e-4 up to 1e15 (1e9 for float). Fills at most
@@ -13,6 +14,10 @@ bool hsc_starts_with(const char *text, const char *prefix);
 bool hsc_ends_with(const char *text, const char *suffix);
 // What follows the last slash, borrowed; all of a path without one.
 const char *hsc_path_file(const char *path);
+
+// Appends the text as a C string has it between its quotes, as absl::CEscape does: printable ASCII
+// as it is, the rest as \n \r \t \" \' \\ or three octal digits. XLA writes texts so in HLO.
+void hsc_text_escape(hsc_view text, hsc_bytes *out);
 
 // The word that goes with a number: hsc_plural(n, "branch", "branches"),
 // hsc_plural(n, "is", "are").

@@ -1,7 +1,8 @@
 // isa.c - see isa.h.
-#include "base/files/file_io.h"
+#include "base/process/cgroup.h"
 #include "cpu/core/isa.h"
 
+#include <math.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdlib.h>
@@ -121,20 +122,6 @@ void hsc_cpu_features(uint32_t out_words[HSC_CPU_FEATURE_WORDS]) {
   memcpy(out_words, feature_words, sizeof feature_words);
 }
 
-// cgroup v2 "cpu.max": "quota period" or "max period".
-static int quota_cores(void) {
-  hsc_bytes text = {0};
-  int cores = 0;
-  hsc_status *status = hsc_file_read("/sys/fs/cgroup/cpu.max", &text);
-  long long quota, period;
-  if (!status && sscanf(hsc_bytes_text(&text), "%lld %lld", &quota, &period) == 2 && quota > 0 &&
-      period > 0)
-    cores = (int)((quota + period - 1) / period);
-  hsc_status_free(status);
-  hsc_bytes_deinit(&text);
-  return cores;
-}
-
 int hsc_cpu_usable_cores(void) {
   cpu_set_t set;
   int cores = 0;
@@ -142,8 +129,9 @@ int hsc_cpu_usable_cores(void) {
     cores = CPU_COUNT(&set);
   if (cores < 1)
     cores = (int)sysconf(_SC_NPROCESSORS_ONLN);
-  int quota = quota_cores();
-  if (quota > 0 && quota < cores)
-    cores = quota;
+  hsc_cgroup group;
+  hsc_cgroup_read("", &group);
+  if (group.cores < cores)
+    cores = (int)ceil(group.cores);
   return cores < 1 ? 1 : cores;
 }

@@ -38,25 +38,12 @@ typedef struct context {
 
 // ---- reducers -----------------------------------------------------------------------------------
 
-static hsc_op simple_op(const hsc_computation *c) {
-  const hsc_instr *root = c->root;
-  if (c->parameter_count != 2 || root->operand_count != 2 || c->instr_count != 3)
-    return HSC_OP_COUNT;
-  if (root->operands[0]->op != HSC_OP_PARAMETER || root->operands[1]->op != HSC_OP_PARAMETER ||
-      root->operands[0] == root->operands[1])
-    return HSC_OP_COUNT;
-  switch (root->op) {
-    case HSC_OP_ADD:
-    case HSC_OP_MULTIPLY:
-    case HSC_OP_MAXIMUM:
-    case HSC_OP_MINIMUM:
-    case HSC_OP_AND:
-    case HSC_OP_OR:
-    case HSC_OP_XOR:
-      return root->op;
-    default:
-      return HSC_OP_COUNT;
-  }
+// The operation that the accumulators are folded with one by one, and that vectors of them are; any
+// order will do. HSC_OP_COUNT: the computation is emitted as it is.
+static hsc_op folding_op(const hsc_computation *c) {
+  hsc_op op;
+  bool folds = hsc_is_simple_reducer(c, &op) && (hsc_op_traits(op) & HSC_TRAIT_COMMUTES);
+  return folds ? op : HSC_OP_COUNT;
 }
 
 // Narrow floats are accumulated in f32 and rounded once.
@@ -153,7 +140,7 @@ static void make_context(context *cx, hsc_emit_job *job) {
     *f = (folding){.reduce = reduce,
                    .operand_count = reduce->operand_count / 2,
                    .first_output = cx->value_count,
-                   .op = simple_op(reduce->called[0])};
+                   .op = folding_op(reduce->called[0])};
     if (hsc_type_is_complex(reduce->operands[0]->shape.type) && f->op != HSC_OP_ADD)
       f->op = HSC_OP_COUNT;
     cx->simple = cx->simple && f->op != HSC_OP_COUNT;

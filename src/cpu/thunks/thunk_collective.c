@@ -135,24 +135,13 @@ static hsc_status *read_pairs(const hsc_instr *instr,
 }
 
 static hsc_status *read_reducer(const hsc_instr *instr, int32_t *out) {
-  const hsc_instr *root = instr->called[0]->root;
-  bool plain = root->operand_count == 2 && root->operands[0]->op == HSC_OP_PARAMETER &&
-               root->operands[1]->op == HSC_OP_PARAMETER && root->operands[0] != root->operands[1];
-  switch (plain ? root->op : HSC_OP_COUNT) {
-    case HSC_OP_ADD:
-    case HSC_OP_MULTIPLY:
-    case HSC_OP_MAXIMUM:
-    case HSC_OP_MINIMUM:
-    case HSC_OP_AND:
-    case HSC_OP_OR:
-    case HSC_OP_XOR:
-      *out = (int32_t)root->op;
-      return NULL;
-    default:
-      return refuse(instr,
-                    "a reducer that is not one of add, multiply, maximum, minimum, and, or, xor of "
-                    "its two parameters");
-  }
+  hsc_op op;
+  if (!hsc_is_simple_reducer(instr->called[0], &op) || !(hsc_op_traits(op) & HSC_TRAIT_COMMUTES))
+    return refuse(instr,
+                  "a reducer that is not one of add, multiply, maximum, minimum, and, or, xor of "
+                  "its two parameters");
+  *out = (int32_t)op;
+  return NULL;
 }
 
 static void plan_operand(const hsc_shape *shape, int64_t dim, operand_plan *out) {

@@ -212,7 +212,7 @@ bool hsc__proto_groups_write(hsc_view text, hsc_bytes *out);
 // one SourceTarget: "{0,1}"
 void hsc__proto_pair_text(hsc_view bytes, hsc_bytes *text);
 bool hsc__proto_pairs_write(hsc_view text, hsc_bytes *out, uint32_t field);
-// C escapes, as absl::CEscape writes them
+// In quotes, escaped (hsc_text_escape).
 void hsc__append_quoted(hsc_bytes *out, hsc_view text);
 // The value of a frontend attribute as XLA prints it: an object as it is, anything else in quotes.
 void hsc__append_frontend_value(hsc_bytes *text, hsc_view value);

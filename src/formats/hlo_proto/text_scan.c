@@ -1,5 +1,6 @@
 // text_scan.c - a small reader for the texts that the IR keeps (shardings, groups, aliases), used
 // when they are written in binary formats.
+#include "base/text/text.h"
 #include "formats/hlo_proto/hlo_proto_internal.h"
 
 static void skip_space(hsc__scan *scan) {
@@ -133,20 +134,6 @@ bool hsc__scan_ints(
 
 void hsc__append_quoted(hsc_bytes *out, hsc_view text) {
   hsc_bytes_append_char(out, '"');
-  for (size_t i = 0; i < text.size; i++) {
-    unsigned char c = (unsigned char)text.data[i];
-    if (c == '\n')
-      hsc_bytes_append(out, "\\n", 2);
-    else if (c == '\r')
-      hsc_bytes_append(out, "\\r", 2);
-    else if (c == '\t')
-      hsc_bytes_append(out, "\\t", 2);
-    else if (c == '"' || c == '\'' || c == '\\')
-      hsc_bytes_append(out, (char[]){'\\', (char)c}, 2);
-    else if (c < 32 || c >= 127)
-      hsc_bytes_printf(out, "\\%03o", c);
-    else
-      hsc_bytes_append_char(out, (char)c);
-  }
+  hsc_text_escape(text, out);
   hsc_bytes_append_char(out, '"');
 }

@@ -159,24 +159,24 @@ static hsc_status *picked(const hsc__error_site *site, double *error) {
 }
 
 hsc_status *hsc__error_reduce(const hsc__error_site *site, double *error) {
-  const hsc_instr *root = site->instr->called[0]->root;
-  bool simple = site->instr->operand_count == 2 && site->instr->called[0]->instr_count == 3;
+  hsc_op op = HSC_OP_COUNT;
+  bool simple =
+      site->instr->operand_count == 2 && hsc_is_simple_reducer(site->instr->called[0], &op);
   double *sums = NULL;
   double *moved = NULL;
   if (!simple || hsc_type_is_complex(site->instr->shape.type))
     return hsc__error_unknown(site, error);
-  if (root->op == HSC_OP_MAXIMUM || root->op == HSC_OP_MINIMUM)
+  if (op == HSC_OP_MAXIMUM || op == HSC_OP_MINIMUM)
     return picked(site, error);
-  if (root->op != HSC_OP_ADD && root->op != HSC_OP_MULTIPLY)
+  if (op != HSC_OP_ADD && op != HSC_OP_MULTIPLY)
     return hsc__error_unknown(site, error);
   bool exact = hsc__is_exact(site->operands[0]) && hsc__is_exact(site->operands[1]);
-  HSC_TRY(replay_reduction(site, 0, root->op, &sums));
+  HSC_TRY(replay_reduction(site, 0, op, &sums));
   moved = sums;
   if (!exact)
-    HSC_TRY(replay_reduction(site, 1, root->op, &moved));
+    HSC_TRY(replay_reduction(site, 1, op, &moved));
   double grid = fmin(grid_of(site->operands[0]), grid_of(site->operands[1]));
-  bool whole =
-      exact && root->op == HSC_OP_ADD && fits(most_of(sums, site->count), grid, site->unit);
+  bool whole = exact && op == HSC_OP_ADD && fits(most_of(sums, site->count), grid, site->unit);
   double terms = terms_of(site);
   for (int64_t i = 0; i < site->count && !whole; i++)
     error[i] = (exact ? 0 : moved[i] - sums[i] + 0x1p-45 * moved[i]) +

@@ -181,12 +181,26 @@ hsc_instr *hsc_build_while(hsc_builder *b,
                              (hsc_computation *[]){condition, body});
 }
 
+bool hsc_is_simple_reducer(const hsc_computation *computation, hsc_op *out_op) {
+  const hsc_instr *root = computation->root;
+  if (computation->parameter_count != 2 || root->operand_count != 2 ||
+      root->operands[0] == root->operands[1])
+    return false;
+  if (root->operands[0]->op != HSC_OP_PARAMETER || root->operands[1]->op != HSC_OP_PARAMETER)
+    return false;
+  if (root->operands[0]->attr.index.value != 0 && !(hsc_op_traits(root->op) & HSC_TRAIT_COMMUTES))
+    return false;
+  *out_op = root->op;
+  return true;
+}
+
 hsc_computation *hsc_module_scalar_reducer(hsc_module *module, hsc_op op, hsc_type type) {
   char name[64];
   snprintf(name, sizeof name, "reducer_%s_%s", hsc_op_text(op), hsc_type_text(type));
   hsc_computation *found = hsc_module_find(module, name);
-  if (found && found->root && found->root->op == op && found->root->shape.type == type &&
-      found->parameter_count == 2 && found->instr_count == 3)
+  hsc_op found_op;
+  if (found && found->root && found->root->shape.type == type &&
+      hsc_is_simple_reducer(found, &found_op) && found_op == op)
     return found;
   hsc_builder b;
   hsc_builder_init(&b, module, name);

@@ -665,6 +665,10 @@ hsc_instr *hsc_build_while(hsc_builder *b,
 // A scalar computation "x op y" for reducers, shared per (module, op, type). NULL when the op does
 // not take the type, or out of memory.
 hsc_computation *hsc_module_scalar_reducer(hsc_module *module, hsc_op op, hsc_type type);
+// Whether what a computation gives is one operation on its two parameters: *out_op of the first and
+// the second, in any order where the operation commutes (HSC_TRAIT_COMMUTES: what XLA's collectives
+// and our folded loops take).
+bool hsc_is_simple_reducer(const hsc_computation *computation, hsc_op *out_op);
 // Copies op, shape, attributes, called computations, metadata and raw texts of `instr`, with new
 // operands and a new name. From another module: deep copies, of the called computations too.
 hsc_instr *hsc_build_clone(hsc_builder *b, const hsc_instr *instr, hsc_instr *const *operands);

@@ -12,7 +12,7 @@ static void put_text_field(hsc_bytes *out, const char *key, const char *value, b
   *first = false;
   hsc_bytes_append_text(out, key);
   PUT(out, "=\"");
-  hsc__put_escaped(out, value);
+  hsc_text_escape(hsc_view_of(value), out);
   hsc_bytes_append_char(out, '"');
 }
 

@@ -123,7 +123,7 @@ static void put_quoted(hsc_bytes *out, const char *key, const char *value) {
   PUT(out, ", ");
   hsc_bytes_append_text(out, key);
   PUT(out, "=\"");
-  hsc__put_escaped(out, value);
+  hsc_text_escape(hsc_view_of(value), out);
   hsc_bytes_append_char(out, '"');
 }
 

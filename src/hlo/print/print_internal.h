@@ -2,6 +2,7 @@
 // sticky error is the only one.
 #pragma once
 
+#include "base/text/text.h"
 #include "hlo/ir/hlo_internal.h"
 #include "hlo/print/hlo_attrs.h"
 
@@ -14,8 +15,6 @@ static inline void hsc__put_int(hsc_bytes *out, int64_t value) {
 
 void hsc__put_dims(hsc_bytes *out, hsc_dims dims);                                       // "{0,1}"
 void hsc__put_name(hsc_bytes *out, const char *name, const hsc_print_options *options);  // "%name"
-// C escapes, no quotes
-void hsc__put_escaped(hsc_bytes *out, const char *text);
 
 // print.c: XLA prints async-start/-update/-done of a computation that holds one instruction as that
 // op's: "custom-call-start(%x), custom_call_ target=...", and leaves the computation out. The

@@ -95,7 +95,7 @@ static void put_names(const char *title, const char *const *names, int count, hs
   for (int i = 0; i < count; i++) {
     hsc__put_int(out, i + 1);
     PUT(out, " \"");
-    hsc__put_escaped(out, names[i]);
+    hsc_text_escape(hsc_view_of(names[i]), out);
     PUT(out, "\"\n");
   }
 }

@@ -17,34 +17,6 @@ void hsc__put_name(hsc_bytes *out, const char *name, const hsc_print_options *op
   hsc_bytes_append_text(out, name);
 }
 
-// As absl::CEscape: printable ASCII as it is, the rest as \n \r \t \" \' \\ or three octal digits.
-void hsc__put_escaped(hsc_bytes *out, const char *text) {
-  const char *start = text;
-  for (; *text; text++) {
-    unsigned char c = (unsigned char)*text;
-    if (c >= 0x20 && c < 0x7f && c != '"' && c != '\'' && c != '\\')
-      continue;
-    hsc_bytes_append(out, start, (size_t)(text - start));
-    start = text + 1;
-    char escape[4] = {'\\', (char)c};
-    size_t size = 2;
-    if (c == '\n')
-      escape[1] = 'n';
-    else if (c == '\r')
-      escape[1] = 'r';
-    else if (c == '\t')
-      escape[1] = 't';
-    else if (c < 0x20 || c >= 0x7f) {
-      escape[1] = (char)('0' + (c >> 6));
-      escape[2] = (char)('0' + (c >> 3 & 7));
-      escape[3] = (char)('0' + (c & 7));
-      size = 4;
-    }
-    hsc_bytes_append(out, escape, size);
-  }
-  hsc_bytes_append(out, start, (size_t)(text - start));
-}
-
 const hsc_instr *hsc__async_wrapped(const hsc_instr *instr) {
   while ((instr->op == HSC_OP_ASYNC_DONE || instr->op == HSC_OP_ASYNC_UPDATE) &&
          instr->operand_count == 1)

@@ -3,6 +3,7 @@
 //
 // How to read: write_all lists the parts in their order; each reads the result document and prints
 // through print_table and paragraph, which know the two forms. Nothing is computed here.
+#include <limits.h>
 #include <math.h>
 
 #include "base/text/text.h"
@@ -54,50 +55,28 @@ static hsc_table *new_table(report *r, const char *view) {
 }
 
 // A paragraph: words broken at the width of the terminal (100 where there is none); Markdown leaves
-// that to its reader.
+// that to its reader, and parts lines by empty ones.
 static void paragraph(report *r, const char *plain, int indent) {
   hsc_bytes shown = {0};
   hsc_text_units(plain, r->style && r->style->unicode, &shown);
-  const char *text = hsc_bytes_text(&shown);
-  int width;
-  if (!r->style)
-    width = 1 << 30;
-  else if (r->style->width > 20) {
-    if (r->style->width < 110)
-      width = r->style->width;
-    else
-      width = 110;
-  } else
+  int width = INT_MAX;
+  if (r->style && r->style->width > 20)
+    width = r->style->width < 110 ? r->style->width : 110;
+  else if (r->style)
     width = 100;
-  int column = 0;
-  for (int i = 0; i < indent; i++)
-    hsc_bytes_append_char(r->out, ' ');
-  column = indent;
-  while (*text) {
-    size_t length = strcspn(text, " \n");
-    int word = hsc_text_width(text, length);
-    if (column > indent && column + 1 + word > width) {
-      hsc_bytes_append_char(r->out, '\n');
-      for (int i = 0; i < indent; i++)
-        hsc_bytes_append_char(r->out, ' ');
-      column = indent;
-    } else if (column > indent) {
+  for (const char *line = hsc_bytes_text(&shown); line;) {
+    const char *end = r->style ? NULL : strchr(line, '\n');
+    const hsc_view one = {line, end ? (size_t)(end - line) : strlen(line)};
+    hsc_bytes text = {0};
+    hsc_bytes_append(&text, one.data, one.size);
+    for (int i = 0; i < indent; i++)
       hsc_bytes_append_char(r->out, ' ');
-      column++;
-    }
-    hsc_bytes_append(r->out, text, length);
-    column += word;
-    text += length;
-    if (*text == '\n') {
-      hsc_bytes_append_text(r->out, r->style ? "\n" : "\n\n");
-      for (int i = 0; i < indent; i++)
-        hsc_bytes_append_char(r->out, ' ');
-      column = indent;
-    }
-    if (*text)
-      text++;
+    hsc_text_wrap(hsc_bytes_text(&text), indent, width, r->out);
+    if (!r->style)
+      hsc_bytes_append_char(r->out, '\n');
+    hsc_bytes_deinit(&text);
+    line = end ? end + 1 : NULL;
   }
-  hsc_bytes_append_text(r->out, r->style ? "\n" : "\n\n");
   hsc_bytes_deinit(&shown);
 }
 

@@ -1,7 +1,9 @@
 // environment.c - reads /proc and /sys, and times a loop.
 #include "base/core/clock.h"
+#include "base/process/cgroup.h"
 #include "lab/store/environment.h"
 
+#include <math.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <sys/utsname.h>
@@ -56,17 +58,9 @@ static int allowed_cores(void) {
 
 // Cores that the control group may use, NULL = no limit.
 static json_t *quota_cores(void) {
-  char line[256];
-  double quota, period;
-  if (read_line("/sys/fs/cgroup/cpu.max", line, sizeof line) &&
-      sscanf(line, "%lf %lf", &quota, &period) == 2 && period > 0)
-    return json_real(quota / period);
-  if (read_line("/sys/fs/cgroup/cpu/cpu.cfs_quota_us", line, sizeof line) &&
-      sscanf(line, "%lf", &quota) == 1 && quota > 0 &&
-      read_line("/sys/fs/cgroup/cpu/cpu.cfs_period_us", line, sizeof line) &&
-      sscanf(line, "%lf", &period) == 1 && period > 0)
-    return json_real(quota / period);
-  return json_null();
+  hsc_cgroup group;
+  hsc_cgroup_read("", &group);
+  return isfinite(group.cores) ? json_real(group.cores) : json_null();
 }
 
 // Share of the last 10 s in which somebody waited for a core; -1 = the kernel does not tell.

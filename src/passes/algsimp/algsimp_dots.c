@@ -450,7 +450,7 @@ HSC_RULE(sum_of_dot) {
   labels all = {0};
   double old_flops, new_flops;
   hsc_op op;
-  if (instr->operand_count != 2 || !hsc__is_simple_reducer(instr->called[0], &op) ||
+  if (instr->operand_count != 2 || !hsc_is_simple_reducer(instr->called[0], &op) ||
       op != HSC_OP_ADD)
     return NULL;
   if (!is_plain(dot) || !hsc__has_one_use(dot) || dot->attr.dot.lhs_batch.count ||

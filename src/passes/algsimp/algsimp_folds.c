@@ -8,7 +8,7 @@
 
 // Of one array, by one binary operation.
 static bool reduces_simply(const hsc_instr *instr, hsc_op *out_op) {
-  return instr->operand_count == 2 && hsc__is_simple_reducer(instr->called[0], out_op);
+  return instr->operand_count == 2 && hsc_is_simple_reducer(instr->called[0], out_op);
 }
 
 bool hsc__is_idempotent(hsc_op op) {
@@ -308,7 +308,7 @@ HSC_RULE(transpose_of_dot) {
 static bool adds_up(const hsc_instr *x) {
   hsc_op op;
   return x->op == HSC_OP_SCATTER && x->operand_count == 3 && hsc__has_one_use(x) &&
-         hsc__is_simple_reducer(x->called[0], &op) && op == HSC_OP_ADD;
+         hsc_is_simple_reducer(x->called[0], &op) && op == HSC_OP_ADD;
 }
 
 // Dimensions of indices and updates along which two scatters can be put one after the other; false

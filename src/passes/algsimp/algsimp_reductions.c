@@ -9,7 +9,7 @@
 
 // Whether it folds one array, in any order.
 static bool folds_freely(const hsc_instr *instr, hsc_op *out_op) {
-  return instr->operand_count == 2 && hsc__is_simple_reducer(instr->called[0], out_op) &&
+  return instr->operand_count == 2 && hsc_is_simple_reducer(instr->called[0], out_op) &&
          (hsc_op_traits(*out_op) & HSC_TRAIT_COMMUTES);
 }
 
@@ -147,7 +147,7 @@ static bool folds_something(const hsc_instr *instr) {
 HSC_RULE(reduce_nothing) {
   hsc_op op;
   return instr->operand_count == 2 && !folds_something(instr) &&
-                 hsc__is_simple_reducer(instr->called[0], &op) && op == HSC_OP_ADD &&
+                 hsc_is_simple_reducer(instr->called[0], &op) && op == HSC_OP_ADD &&
                  hsc__is_all(instr->operands[1], 0)
              ? instr->operands[0]
              : NULL;
@@ -165,7 +165,7 @@ HSC_RULE(reduce_of_ones) {
   hsc_instr *x = instr->operands[0];
   hsc_dims dims = instr->attr.dims.dims;
   hsc_op op;
-  if (!folds_something(instr) || !hsc__is_simple_reducer(instr->called[0], &op))
+  if (!folds_something(instr) || !hsc_is_simple_reducer(instr->called[0], &op))
     return NULL;
   for (int i = 0; i < dims.count; i++)
     if (x->shape.dims[dims.v[i]] != 1)
@@ -191,7 +191,7 @@ HSC_RULE(sum_of_equal_integers) {
   hsc_op op;
   double count = 1;
   if (!folds_something(instr) || x->op != HSC_OP_BROADCAST || x->operands[0]->shape.rank != 0 ||
-      !hsc__is_int(x) || !hsc__is_simple_reducer(instr->called[0], &op) || op != HSC_OP_ADD)
+      !hsc__is_int(x) || !hsc_is_simple_reducer(instr->called[0], &op) || op != HSC_OP_ADD)
     return NULL;
   for (int i = 0; i < dims.count; i++)
     count *= (double)x->shape.dims[dims.v[i]];
@@ -226,9 +226,9 @@ HSC_RULE(reduce_of_reduce) {
   int free_count = 0;
   int count = 0;
   if (!folds_something(instr) || x->op != HSC_OP_REDUCE || x->operand_count != 2 ||
-      x->user_count != 1 || !hsc__is_simple_reducer(instr->called[0], &op))
+      x->user_count != 1 || !hsc_is_simple_reducer(instr->called[0], &op))
     return NULL;
-  if (!starts_idle(op, instr, x) || !hsc__is_simple_reducer(x->called[0], &inner_op) ||
+  if (!starts_idle(op, instr, x) || !hsc_is_simple_reducer(x->called[0], &inner_op) ||
       inner_op != op)
     return NULL;
   for (int i = 0; i < x->attr.dims.dims.count; i++)
@@ -277,7 +277,7 @@ HSC_RULE(reduce_then_transpose) {
 
 // Of one array, into something, by one operation.
 static bool has_plain_windows(const hsc_instr *instr, hsc_op *out_op) {
-  return instr->operand_count == 2 && hsc__is_simple_reducer(instr->called[0], out_op) &&
+  return instr->operand_count == 2 && hsc_is_simple_reducer(instr->called[0], out_op) &&
          !hsc__is_empty(instr);
 }
 
@@ -390,7 +390,7 @@ HSC_RULE(scatter_whole) {
     return NULL;
   if (root->op == HSC_OP_PARAMETER)
     return instr->operands[root->attr.index.value ? 2 : 0];
-  return hsc__is_simple_reducer(instr->called[0], &op)
+  return hsc_is_simple_reducer(instr->called[0], &op)
              ? hsc_build_binary(b, op, instr->operands[0], instr->operands[2])
              : NULL;
 }

@@ -125,7 +125,7 @@ HSC_RULE(slice_of_running_reduction) {
   const hsc_instr *x = instr->operands[0];
   hsc_op op;
   if (x->op != HSC_OP_REDUCE_WINDOW || x->operand_count != 2 || !hsc__has_one_use(x) ||
-      hsc__is_empty(instr) || !hsc__is_simple_reducer(x->called[0], &op))
+      hsc__is_empty(instr) || !hsc_is_simple_reducer(x->called[0], &op))
     return NULL;
   int64_t dims[HSC_MAX_RANK];
   int count = 0;

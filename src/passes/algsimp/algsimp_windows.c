@@ -136,7 +136,7 @@ HSC_RULE(reduce_window_of_size_one) {
   hsc_instr *x = instr->operands[0];
   hsc_op op;
   return instr->operand_count == 2 && has_trivial_windows(instr) &&
-                 hsc__is_simple_reducer(instr->called[0], &op)
+                 hsc_is_simple_reducer(instr->called[0], &op)
              ? hsc_build_binary(b, op, hsc__widen(b, instr->operands[1], x), x)
              : NULL;
 }
@@ -174,7 +174,7 @@ HSC_RULE(reduce_window_of_pad) {
   if (instr->operand_count != 2 || x->op != HSC_OP_PAD || x->user_count != 1 ||
       x->operands[1] != init || !only_adds(x) || hsc__is_empty(x) || hsc__is_empty(instr))
     return NULL;
-  if (!hsc__is_simple_reducer(instr->called[0], &op) || !is_idle(op, init))
+  if (!hsc_is_simple_reducer(instr->called[0], &op) || !is_idle(op, init))
     return NULL;
   hsc_window_dim *dims = HSC_NEW_ARRAY(arena_of(b), hsc_window_dim, window.rank + 1);
   if (!dims)

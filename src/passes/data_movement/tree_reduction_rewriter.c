@@ -37,7 +37,7 @@ static bool is_neutral(hsc_op op, const hsc_instr *init) {
 static bool matches(const hsc_instr *instr) {
   hsc_op op;
   if (instr->op != HSC_OP_REDUCE || instr->operand_count != 2 || !hsc__reduce_is_static(instr) ||
-      !hsc__is_simple_reducer(instr->called[0], &op))
+      !hsc_is_simple_reducer(instr->called[0], &op))
     return false;
   if (!is_neutral(op, instr->operands[1]))
     return false;

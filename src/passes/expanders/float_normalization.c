@@ -8,7 +8,7 @@ static bool is_wanted(const hsc_instr *instr, hsc_type type) {
   if (instr->op == HSC_OP_REDUCE) {
     hsc_op op;
     return instr->operand_count == 2 && instr->shape.type == type &&
-           hsc__is_simple_reducer(instr->called[0], &op);
+           hsc_is_simple_reducer(instr->called[0], &op);
   }
   uint32_t traits = hsc_op_traits(instr->op);
   if (!(traits & HSC_TRAIT_ELEMENTWISE) ||

@@ -21,7 +21,7 @@ static bool matches(const hsc_instr *instr) {
   hsc_op op;
   // The function of (old, update): plain, or the update itself.
   bool assigns = root->op == HSC_OP_PARAMETER && root->attr.index.value == 1;
-  if (!assigns && !hsc__is_simple_reducer(instr->called[0], &op))
+  if (!assigns && !hsc_is_simple_reducer(instr->called[0], &op))
     return false;
   return hsc_shape_elements(&instr->operands[2]->shape) > 0 &&
          hsc_shape_elements(&instr->shape) > 0 && !instr->shape.dynamic;

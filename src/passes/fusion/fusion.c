@@ -75,7 +75,7 @@ static hsc_not_fused not_fusible(const hsc_instr *instr) {
     case HSC_OP_REDUCE_WINDOW: {
       hsc_op op;
       bool plain = hsc_instr_is_small_window(instr) &&
-                   hsc__is_simple_reducer(instr->called[0], &op) &&
+                   hsc_is_simple_reducer(instr->called[0], &op) &&
                    !hsc_type_is_complex(instr->shape.type);
       return plain ? HSC_FUSED : HSC_NOT_FUSED_WIDE_WINDOW;
     }
@@ -234,7 +234,7 @@ static bool vanishes_when_duplicated(const hsc_instr *producer) {
 static bool goes_one_by_one(const hsc_instr *consumer) {
   const hsc_instr *root = is_fusion(consumer) ? consumer->called[0]->root : consumer;
   hsc_op op;
-  if (root->op != HSC_OP_REDUCE || hsc__is_simple_reducer(root->called[0], &op))
+  if (root->op != HSC_OP_REDUCE || hsc_is_simple_reducer(root->called[0], &op))
     return false;
   return hsc_dims_contain(root->attr.dims.dims, root->operands[0]->shape.rank - 1);
 }

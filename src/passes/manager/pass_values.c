@@ -29,16 +29,3 @@ hsc_instr *hsc__widen(hsc_builder *b, hsc_instr *value, const hsc_instr *like) {
 hsc_instr *hsc__uniform_constant(hsc_builder *b, double value, const hsc_instr *like) {
   return hsc__widen(b, hsc_build_scalar(b, like->shape.type, value), like);
 }
-
-bool hsc__is_simple_reducer(const hsc_computation *computation, hsc_op *out_op) {
-  const hsc_instr *root = computation->root;
-  if (computation->parameter_count != 2 || root->operand_count != 2 ||
-      root->operands[0] == root->operands[1])
-    return false;
-  if (root->operands[0]->op != HSC_OP_PARAMETER || root->operands[1]->op != HSC_OP_PARAMETER)
-    return false;
-  if (root->operands[0]->attr.index.value != 0 && !(hsc_op_traits(root->op) & HSC_TRAIT_COMMUTES))
-    return false;
-  *out_op = root->op;
-  return true;
-}

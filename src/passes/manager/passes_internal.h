@@ -91,8 +91,6 @@ hsc_instr *hsc__uniform_value(hsc_instr *instr);
 hsc_instr *hsc__widen(hsc_builder *b, hsc_instr *value, const hsc_instr *like);
 // A constant of the type of `like` on its dimensions.
 hsc_instr *hsc__uniform_constant(hsc_builder *b, double value, const hsc_instr *like);
-// Whether the computation is "p0 op p1" (or "p1 op p0" of an op that commutes), and which op.
-bool hsc__is_simple_reducer(const hsc_computation *computation, hsc_op *out_op);
 
 // A map whose computation is elementwise throughout, and the same on whole arrays, where the
 // builder is (map_inliner.c).
