@@ -57,6 +57,44 @@ bool hsc__emit_is_heavy(hsc_op op) {
   return math_name(op) != NULL || op == HSC_OP_DIVIDE || op == HSC_OP_SQRT || op == HSC_OP_RSQRT;
 }
 
+// Instructions of LLVM, of every type that the operation has at all.
+static const bool of_any_type[HSC_OP_COUNT] = {
+    [HSC_OP_ABS] = true,
+    [HSC_OP_ADD] = true,
+    [HSC_OP_AND] = true,
+    [HSC_OP_CEIL] = true,
+    [HSC_OP_CLAMP] = true,
+    [HSC_OP_CLZ] = true,
+    [HSC_OP_COMPARE] = true,
+    [HSC_OP_COMPLEX] = true,
+    [HSC_OP_CONVERT] = true,
+    [HSC_OP_COPY] = true,
+    [HSC_OP_DIVIDE] = true,
+    [HSC_OP_FLOOR] = true,
+    [HSC_OP_IMAG] = true,
+    [HSC_OP_IS_FINITE] = true,
+    [HSC_OP_MAXIMUM] = true,
+    [HSC_OP_MINIMUM] = true,
+    [HSC_OP_MULTIPLY] = true,
+    [HSC_OP_NEGATE] = true,
+    [HSC_OP_NOT] = true,
+    [HSC_OP_OR] = true,
+    [HSC_OP_POPCNT] = true,
+    [HSC_OP_REAL] = true,
+    [HSC_OP_REMAINDER] = true,
+    [HSC_OP_ROUND_AFZ] = true,
+    [HSC_OP_ROUND_EVEN] = true,
+    [HSC_OP_RSQRT] = true,
+    [HSC_OP_SELECT] = true,
+    [HSC_OP_SHIFT_LEFT] = true,
+    [HSC_OP_SHIFT_RIGHT_ARITH] = true,
+    [HSC_OP_SHIFT_RIGHT_LOGICAL] = true,
+    [HSC_OP_SIGN] = true,
+    [HSC_OP_SQRT] = true,
+    [HSC_OP_SUBTRACT] = true,
+    [HSC_OP_XOR] = true,
+};
+
 bool hsc__emit_can_elementwise(const hsc_instr *instr) {
   if (!hsc_shape_is_array(&instr->shape) || !hsc__emit_can_type(instr->shape.type))
     return false;
@@ -68,42 +106,9 @@ bool hsc__emit_can_elementwise(const hsc_instr *instr) {
   }
   if (complex && !hsc__emit_can_complex(instr))
     return false;
+  if (of_any_type[instr->op])
+    return true;
   switch (instr->op) {
-    case HSC_OP_ABS:
-    case HSC_OP_ADD:
-    case HSC_OP_AND:
-    case HSC_OP_CEIL:
-    case HSC_OP_CLAMP:
-    case HSC_OP_CLZ:
-    case HSC_OP_COMPARE:
-    case HSC_OP_COMPLEX:
-    case HSC_OP_CONVERT:
-    case HSC_OP_DIVIDE:
-    case HSC_OP_FLOOR:
-    case HSC_OP_IMAG:
-    case HSC_OP_IS_FINITE:
-    case HSC_OP_MAXIMUM:
-    case HSC_OP_MINIMUM:
-    case HSC_OP_MULTIPLY:
-    case HSC_OP_NEGATE:
-    case HSC_OP_NOT:
-    case HSC_OP_OR:
-    case HSC_OP_POPCNT:
-    case HSC_OP_REAL:
-    case HSC_OP_ROUND_AFZ:
-    case HSC_OP_ROUND_EVEN:
-    case HSC_OP_RSQRT:
-    case HSC_OP_SELECT:
-    case HSC_OP_SHIFT_LEFT:
-    case HSC_OP_SHIFT_RIGHT_ARITH:
-    case HSC_OP_SHIFT_RIGHT_LOGICAL:
-    case HSC_OP_SIGN:
-    case HSC_OP_SQRT:
-    case HSC_OP_SUBTRACT:
-    case HSC_OP_XOR:
-    case HSC_OP_REMAINDER:
-    case HSC_OP_COPY:
-      return true;
     case HSC_OP_BITCAST_CONVERT:
       return hsc_type_bits(instr->shape.type) == hsc_type_bits(instr->operands[0]->shape.type) &&
              hsc_type_bits(instr->shape.type) >= 8;

@@ -387,124 +387,143 @@ static bool named_write(hsc__scan *scan, hsc_bytes *out) {
 
 // ---- positional shardings -----------------------------------------------------------------------
 
-hsc_status *hsc__proto_sharding_text(hsc_view bytes, int depth, hsc_bytes *text) {
-  if (depth > MAX_DEPTH)
-    return HSC_ERR(INVALID_ARGUMENT, "OpSharding: nested more than %d deep", MAX_DEPTH);
-  hsc_bytes dims = {0};
-  hsc_bytes devices = {0};
-  hsc_bytes iota = {0};
-  hsc_bytes permutation = {0};
-  hsc_bytes last = {0};
-  hsc_status *status = NULL;
-  uint64_t type = REPLICATED;
-  uint64_t group_type = 0;
-  int64_t group_id = 0;
-  bool replicate_last = false;
-  bool group = false;
-  bool trivial = true;
-  hsc_view named = {0};
+// An OpSharding as it was read; the lists as text, "1,2,3".
+typedef struct sharding_fields {
+  hsc_bytes dims, devices, iota, permutation;
+  hsc_bytes last;  // types of the last tile dimensions, in words
+  uint64_t type, group_type;
+  int64_t group_id;
+  bool replicate_last, group;
+  bool trivial;    // the permutation moves nothing
+  hsc_view named;  // NamedShardingProto, in place of all others
+} sharding_fields;
+
+static void append_words(const hsc_wire_field *f, hsc_bytes *out) {
+  int64_t values[64];
+  size_t count = 0;
+  hsc_wire_ints(f, values, 64, &count);
+  for (size_t i = 0; i < count && i < 64; i++)
+    hsc_bytes_printf(out, "%s%s", out->size ? ", " : "",
+                     values[i] >= 0 && values[i] < TYPE_COUNT ? type_words[values[i]] : "unknown");
+}
+
+static bool is_in_order(const hsc_wire_field *f) {
+  int64_t values[64];
+  size_t count = 0;
+  bool in_order = true;
+  hsc_wire_ints(f, values, 64, &count);
+  for (size_t i = 0; i < count && i < 64; i++)
+    in_order &= values[i] == (int64_t)i;
+  return in_order;
+}
+
+static hsc_status *read_sharding_fields(hsc_view bytes, sharding_fields *s) {
   hsc_wire in = hsc_wire_of(bytes);
   for (hsc_wire_field f; hsc_wire_next(&in, &f);) {
     switch (f.number) {
       case F_TYPE:
-        type = f.value;
+        s->type = f.value;
         break;
       case F_DIMS:
-        HSC_GOTO(numbers(&f, &dims));
+        HSC_TRY(numbers(&f, &s->dims));
         break;
       case F_DEVICES:
-        HSC_GOTO(numbers(&f, &devices));
+        HSC_TRY(numbers(&f, &s->devices));
         break;
       case F_REPLICATE_LAST:
-        replicate_last = f.value != 0;
+        s->replicate_last = f.value != 0;
         break;
-      case F_LAST_TILE_DIMS: {
-        int64_t values[64];
-        size_t count = 0;
-        hsc_wire_ints(&f, values, 64, &count);
-        for (size_t i = 0; i < count && i < 64; i++)
-          hsc_bytes_printf(
-              &last, "%s%s", last.size ? ", " : "",
-              values[i] >= 0 && values[i] < TYPE_COUNT ? type_words[values[i]] : "unknown");
+      case F_LAST_TILE_DIMS:
+        append_words(&f, &s->last);
         break;
-      }
       case F_IOTA_DIMS:
-        HSC_GOTO(numbers(&f, &iota));
+        HSC_TRY(numbers(&f, &s->iota));
         break;
-      case F_IOTA_PERM: {
-        int64_t values[64];
-        size_t count = 0;
-        hsc_wire_ints(&f, values, 64, &count);
-        for (size_t i = 0; i < count && i < 64; i++)
-          trivial &= values[i] == (int64_t)i;
-        HSC_GOTO(numbers(&f, &permutation));
+      case F_IOTA_PERM:
+        s->trivial &= is_in_order(&f);
+        HSC_TRY(numbers(&f, &s->permutation));
         break;
-      }
       case F_GROUP:
-        group = f.value != 0;
+        s->group = f.value != 0;
         break;
       case F_GROUP_ID:
-        group_id = (int64_t)f.value;
+        s->group_id = (int64_t)f.value;
         break;
       case F_GROUP_TYPE:
-        group_type = f.value;
+        s->group_type = f.value;
         break;
       case F_NAMED:
-        named = f.bytes;
+        s->named = f.bytes;
         break;
       default:
         break;
     }
   }
-  HSC_GOTO(hsc_wire_status(&in, "OpSharding"));
-  if (named.data) {
-    status = named_text(named, text);
+  return hsc_wire_status(&in, "OpSharding");
+}
+
+static hsc_status *put_tuple_shardings(hsc_view bytes, int depth, hsc_bytes *text) {
+  bool first = true;
+  hsc_wire in = hsc_wire_of(bytes);
+  for (hsc_wire_field f; hsc_wire_next(&in, &f);) {
+    if (f.number != F_TUPLE)
+      continue;
+    if (!first)
+      hsc_bytes_append_text(text, ", ");
+    first = false;
+    HSC_TRY(hsc__proto_sharding_text(f.bytes, depth + 1, text));
+  }
+  return NULL;
+}
+
+static void put_tiles(sharding_fields *s, hsc_bytes *text) {
+  hsc_bytes_printf(text, "devices=[%s]", hsc_bytes_text(&s->dims));
+  if (s->iota.size) {
+    hsc_bytes_printf(text, "<=[%s]", hsc_bytes_text(&s->iota));
+    if (!s->trivial)
+      hsc_bytes_printf(text, "T(%s)", hsc_bytes_text(&s->permutation));
+  } else {
+    hsc_bytes_append_text(text, hsc_bytes_text(&s->devices));
+  }
+  if (s->replicate_last)
+    hsc_bytes_append_text(text, " last_tile_dim_replicate");
+  if (s->last.size)
+    hsc_bytes_printf(text, " last_tile_dims={%s}", hsc_bytes_text(&s->last));
+}
+
+hsc_status *hsc__proto_sharding_text(hsc_view bytes, int depth, hsc_bytes *text) {
+  if (depth > MAX_DEPTH)
+    return HSC_ERR(INVALID_ARGUMENT, "OpSharding: nested more than %d deep", MAX_DEPTH);
+  sharding_fields s = {.type = REPLICATED, .trivial = true};
+  hsc_status *status = NULL;
+  HSC_GOTO(read_sharding_fields(bytes, &s));
+  if (s.named.data) {
+    status = named_text(s.named, text);
     goto done;
   }
   hsc_bytes_append_char(text, '{');
-  if (type == TUPLE) {
-    bool first = true;
-    in = hsc_wire_of(bytes);
-    for (hsc_wire_field f; hsc_wire_next(&in, &f);) {
-      if (f.number != F_TUPLE)
-        continue;
-      if (!first)
-        hsc_bytes_append_text(text, ", ");
-      first = false;
-      HSC_GOTO(hsc__proto_sharding_text(f.bytes, depth + 1, text));
-    }
-  } else if (type == MAXIMAL) {
-    hsc_bytes_printf(text, "maximal device=%s", hsc_bytes_text(&devices));
-  } else if (type == OTHER) {
-    hsc_bytes_printf(text, "devices=[%s]", hsc_bytes_text(&dims));
-    if (iota.size) {
-      hsc_bytes_printf(text, "<=[%s]", hsc_bytes_text(&iota));
-      if (!trivial)
-        hsc_bytes_printf(text, "T(%s)", hsc_bytes_text(&permutation));
-    } else {
-      hsc_bytes_append_text(text, hsc_bytes_text(&devices));
-    }
-    if (replicate_last)
-      hsc_bytes_append_text(text, " last_tile_dim_replicate");
-    if (last.size)
-      hsc_bytes_printf(text, " last_tile_dims={%s}", hsc_bytes_text(&last));
-  } else if (type < TYPE_COUNT) {
-    hsc_bytes_append_text(text, type_words[type]);
-  } else {
-    status = HSC_ERR(UNIMPLEMENTED, "OpSharding: type %llu: not built yet: reading it",
-                     (unsigned long long)type);
-    goto done;
-  }
-  if (group)
-    hsc_bytes_printf(text, " %s %" PRId64, group_type == 0 ? "shard_as" : "shard_like", group_id);
+  if (s.type == TUPLE)
+    HSC_GOTO(put_tuple_shardings(bytes, depth, text));
+  else if (s.type == MAXIMAL)
+    hsc_bytes_printf(text, "maximal device=%s", hsc_bytes_text(&s.devices));
+  else if (s.type == OTHER)
+    put_tiles(&s, text);
+  else if (s.type < TYPE_COUNT)
+    hsc_bytes_append_text(text, type_words[s.type]);
+  else
+    HSC_GOTO(HSC_ERR(UNIMPLEMENTED, "OpSharding: type %llu: not built yet: reading it",
+                     (unsigned long long)s.type));
+  if (s.group)
+    hsc_bytes_printf(text, " %s %" PRId64, s.group_type == 0 ? "shard_as" : "shard_like",
+                     s.group_id);
   hsc_bytes_append_char(text, '}');
   status = hsc_bytes_status(text);
 done:
-  hsc_bytes_deinit(&dims);
-  hsc_bytes_deinit(&devices);
-  hsc_bytes_deinit(&iota);
-  hsc_bytes_deinit(&permutation);
-  hsc_bytes_deinit(&last);
+  hsc_bytes_deinit(&s.dims);
+  hsc_bytes_deinit(&s.devices);
+  hsc_bytes_deinit(&s.iota);
+  hsc_bytes_deinit(&s.permutation);
+  hsc_bytes_deinit(&s.last);
   return status;
 }
 

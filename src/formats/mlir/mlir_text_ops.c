@@ -633,43 +633,55 @@ static bool reduce(hsc__mlir_parser *p, hsc__mlir_op *op) {
 }
 
 // (%x = %a, %y = %b) : types [attributes {...}] cond { ... } do { ... }
+// "(%i = %0, %x = %1)": the names of a loop's state into `names`, its operands onto the stack.
+static bool loop_state(hsc__mlir_parser *p, hsc_bytes *names, int *out_count) {
+  *out_count = 0;
+  if (!hsc__mlir_expect(p, "("))
+    return false;
+  if (hsc__mlir_accept(p, ')'))
+    return true;
+  do {
+    hsc_view name;
+    if (!hsc__mlir_expect(p, "%") || !hsc__mlir_suffix(p, "the name of an argument", &name) ||
+        !hsc__mlir_expect(p, "=") || !push_operand(p))
+      return false;
+    hsc_bytes_append(names, &name, sizeof name);
+    ++*out_count;
+  } while (hsc__mlir_accept(p, ','));
+  return hsc__mlir_expect(p, ")");
+}
+
+// ": tensor<i32>, tensor<4xf32>", one a part of the state; nothing for none.
+static bool state_types(hsc__mlir_parser *p, hsc__mlir_op *op, type_pointer *types, int count) {
+  if (count == 0)
+    return true;
+  if (!hsc__mlir_expect(p, ":"))
+    return false;
+  hsc__mlir_skip(p);
+  const char *at = p->p;
+  for (int i = 0; i < count; i++)
+    if ((i > 0 && !hsc__mlir_expect(p, ",")) || !hsc__mlir_type_parse(p, &types[i]))
+      return false;
+  return hsc__mlir_check_operand_types(p, at, op, types, count);
+}
+
 static bool while_loop(hsc__mlir_parser *p, hsc__mlir_op *op) {
   size_t stack_start = p->stack.size;
-  size_t names_start;
   hsc_bytes names = {0};
   int count = 0;
-  bool ok = hsc__mlir_expect(p, "(");
-  names_start = p->stack.size;
-  if (ok && !hsc__mlir_accept(p, ')')) {
-    do {
-      hsc_view name;
-      ok = hsc__mlir_expect(p, "%") && hsc__mlir_suffix(p, "the name of an argument", &name) &&
-           hsc__mlir_expect(p, "=") && push_operand(p);
-      if (ok)
-        hsc_bytes_append(&names, &name, sizeof name);
-      count++;
-    } while (ok && hsc__mlir_accept(p, ','));
-    ok = ok && hsc__mlir_expect(p, ")");
+  hsc__mlir_argument *arguments = NULL;
+  type_pointer *types = NULL;
+  bool ok = loop_state(p, &names, &count);
+  if (ok) {
+    arguments = HSC_NEW_ARRAY(p->arena, hsc__mlir_argument, count + 1);
+    types = HSC_NEW_ARRAY(p->arena, type_pointer, count + 1);
+    if (!arguments || !types || names.failed)
+      ok = hsc__mlir_out_of_memory(p);
   }
-  (void)names_start;
-  hsc__mlir_argument *arguments =
-      ok ? HSC_NEW_ARRAY(p->arena, hsc__mlir_argument, count + 1) : NULL;
-  type_pointer *types = ok ? HSC_NEW_ARRAY(p->arena, type_pointer, count + 1) : NULL;
-  if (ok && (!arguments || !types || names.failed))
-    ok = hsc__mlir_out_of_memory(p);
-  ok = ok && hsc__mlir_set_operands(p, op, stack_start);
-  if (ok && count > 0) {
-    ok = hsc__mlir_expect(p, ":");
-    hsc__mlir_skip(p);
-    const char *at = p->p;
-    for (int i = 0; i < count && ok; i++) {
-      ok = (i == 0 || hsc__mlir_expect(p, ",")) && hsc__mlir_type_parse(p, &types[i]);
-      if (ok)
-        arguments[i].type = types[i];
-      if (ok)
-        memcpy(&arguments[i].name, names.data + (size_t)i * sizeof(hsc_view), sizeof(hsc_view));
-    }
-    ok = ok && hsc__mlir_check_operand_types(p, at, op, types, count);
+  ok = ok && hsc__mlir_set_operands(p, op, stack_start) && state_types(p, op, types, count);
+  for (int i = 0; i < count && ok; i++) {
+    arguments[i].type = types[i];
+    memcpy(&arguments[i].name, names.data + (size_t)i * sizeof(hsc_view), sizeof(hsc_view));
   }
   hsc_bytes_deinit(&names);
   ok = ok && hsc__mlir_set_results(p, op, types, count);

@@ -334,11 +334,9 @@ static bool constraint(hsc__mlir_parser *p, hsc__mlir_op *op) {
 
 // (%a, %b) in_shardings=[...] out_shardings=[...] manual_axes={...} (%x: type, %y: type) {...} :
 // (types) -> types
-static bool manual(hsc__mlir_parser *p, hsc__mlir_op *op) {
-  const hsc__mlir_attr *in, *out, *own;
-  const hsc__mlir_type *function;
+// "(%a, %b)"
+static bool operands_in_brackets(hsc__mlir_parser *p, hsc__mlir_op *op) {
   size_t start = p->stack.size;
-  int count = 0;
   if (!hsc__mlir_expect(p, "("))
     return false;
   if (!hsc__mlir_accept(p, ')')) {
@@ -350,36 +348,54 @@ static bool manual(hsc__mlir_parser *p, hsc__mlir_op *op) {
     if (!hsc__mlir_expect(p, ")"))
       return false;
   }
-  if (!hsc__mlir_set_operands(p, op, start))
+  return hsc__mlir_set_operands(p, op, start);
+}
+
+// "NAME=VALUE" as an attribute of the operation.
+static bool named_attribute(hsc__mlir_parser *p,
+                            hsc__mlir_op *op,
+                            const char *name,
+                            bool (*value)(hsc__mlir_parser *p, const hsc__mlir_attr **out)) {
+  const hsc__mlir_attr *attr;
+  return hsc__mlir_expect(p, name) && hsc__mlir_expect(p, "=") && value(p, &attr) &&
+         hsc__mlir_add_attr(p, op, name, attr);
+}
+
+// "(%x: tensor<4xf32>, ...)", at most as many as the operation has operands.
+static bool arguments_in_brackets(hsc__mlir_parser *p,
+                                  const hsc__mlir_op *op,
+                                  hsc__mlir_argument *arguments,
+                                  int *out_count) {
+  *out_count = 0;
+  if (!hsc__mlir_expect(p, "("))
     return false;
-  if (!hsc__mlir_expect(p, "in_shardings") || !hsc__mlir_expect(p, "=") || !shardings(p, &in))
-    return false;
-  if (!hsc__mlir_expect(p, "out_shardings") || !hsc__mlir_expect(p, "=") || !shardings(p, &out))
-    return false;
-  if (!hsc__mlir_expect(p, "manual_axes") || !hsc__mlir_expect(p, "=") || !manual_axes(p, &own) ||
-      !hsc__mlir_expect(p, "("))
-    return false;
-  if (!hsc__mlir_add_attr(p, op, "in_shardings", in) ||
-      !hsc__mlir_add_attr(p, op, "out_shardings", out) ||
-      !hsc__mlir_add_attr(p, op, "manual_axes", own))
+  if (hsc__mlir_accept(p, ')'))
+    return true;
+  do {
+    if (*out_count == op->operand_count)
+      return hsc__mlir_error(p, p->p, "more arguments than operands");
+    hsc__mlir_argument *argument = &arguments[(*out_count)++];
+    if (!hsc__mlir_expect(p, "%") ||
+        !hsc__mlir_suffix(p, "the name of an argument", &argument->name) ||
+        !hsc__mlir_expect(p, ":") || !hsc__mlir_type_parse(p, &argument->type))
+      return false;
+  } while (hsc__mlir_accept(p, ','));
+  return hsc__mlir_expect(p, ")");
+}
+
+static bool manual(hsc__mlir_parser *p, hsc__mlir_op *op) {
+  const hsc__mlir_type *function;
+  int count;
+  if (!operands_in_brackets(p, op) || !named_attribute(p, op, "in_shardings", shardings) ||
+      !named_attribute(p, op, "out_shardings", shardings) ||
+      !named_attribute(p, op, "manual_axes", manual_axes))
     return false;
   hsc__mlir_argument *arguments =
       HSC_NEW_ARRAY(p->arena, hsc__mlir_argument, op->operand_count + 1);
   if (!arguments)
     return hsc__mlir_out_of_memory(p);
-  if (!hsc__mlir_accept(p, ')')) {
-    do {
-      if (count == op->operand_count)
-        return hsc__mlir_error(p, p->p, "more arguments than operands");
-      if (!hsc__mlir_expect(p, "%") ||
-          !hsc__mlir_suffix(p, "the name of an argument", &arguments[count].name) ||
-          !hsc__mlir_expect(p, ":") || !hsc__mlir_type_parse(p, &arguments[count].type))
-        return false;
-      count++;
-    } while (hsc__mlir_accept(p, ','));
-    if (!hsc__mlir_expect(p, ")"))
-      return false;
-  }
+  if (!arguments_in_brackets(p, op, arguments, &count))
+    return false;
   const char *at = p->p;
   if (!hsc__mlir_region(p, op, arguments, count) || !hsc__mlir_expect(p, ":") ||
       !hsc__mlir_function_type(p, &function))

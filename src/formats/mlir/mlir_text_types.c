@@ -272,6 +272,43 @@ static bool dialect_type(hsc__mlir_parser *p, const hsc__mlir_type **out) {
   return true;
 }
 
+// "tensor<...>" at the cursor; one type a text, so that the many uses of one are one.
+static bool tensor_type(hsc__mlir_parser *p, const hsc__mlir_type **out) {
+  const char *at = p->p;
+  const char *close = at + 7;
+  hsc__mlir_type *type;
+  while (*close && *close != '>' && *close != '<' && *close != '\n')
+    close++;
+  // types with brackets inside are rare and not kept
+  hsc_view key = {at, *close == '>' ? (size_t)(close - at) : 0};
+  const hsc__mlir_type *known = key.size ? hsc_map_get(p->types, key) : NULL;
+  if (known) {
+    p->p = close + 1;
+    *out = known;
+    return true;
+  }
+  p->p = at + 7;
+  if (!make_type(p, HSC_MLIR_TENSOR, &type) || !tensor(p, type))
+    return false;
+  *out = type;
+  hsc_status *status = key.size ? hsc_map_put(p->types, key, type) : NULL;
+  hsc_status_free(status);
+  return !status || hsc__mlir_out_of_memory(p);
+}
+
+// After the word "tuple".
+static bool tuple_type(hsc__mlir_parser *p, const hsc__mlir_type **out) {
+  hsc__mlir_type *type;
+  size_t start = p->stack.size;
+  int count;
+  if (!hsc__mlir_enter(p) || !make_type(p, HSC_MLIR_TUPLE, &type) || !hsc__mlir_expect(p, "<") ||
+      !type_list(p, ">", &count))
+    return false;
+  hsc__mlir_leave(p);
+  *out = type;
+  return take_types(p, type, start, count);
+}
+
 bool hsc__mlir_type_parse(hsc__mlir_parser *p, const hsc__mlir_type **out) {
   hsc__mlir_skip(p);
   const char *at = p->p;
@@ -279,67 +316,34 @@ bool hsc__mlir_type_parse(hsc__mlir_parser *p, const hsc__mlir_type **out) {
     return hsc__mlir_function_type(p, out);
   if (*at == '!')
     return dialect_type(p, out);
+  if (strncmp(at, "tensor<", 7) == 0)
+    return tensor_type(p, out);
   hsc__mlir_type *type = NULL;
   hsc_view word;
-  if (strncmp(at, "tensor<", 7) == 0) {
-    const char *close = at + 7;
-    while (*close && *close != '>' && *close != '<' && *close != '\n')
-      close++;
-    // types with brackets inside are rare and not kept
-    hsc_view key = {at, *close == '>' ? (size_t)(close - at) : 0};
-    const hsc__mlir_type *known = key.size ? hsc_map_get(p->types, key) : NULL;
-    if (known) {
-      p->p = close + 1;
-      *out = known;
-      return true;
-    }
-    p->p = at + 7;
-    if (!make_type(p, HSC_MLIR_TENSOR, &type) || !tensor(p, type))
-      return false;
-    *out = type;
-    hsc_status *status = key.size ? hsc_map_put(p->types, key, type) : NULL;
-    hsc_status_free(status);
-    return !status || hsc__mlir_out_of_memory(p);
-  }
   if (!hsc__mlir_ident(p, "a type", &word))
     return false;
-  if (hsc_view_equals_text(word, "tuple")) {
-    size_t start = p->stack.size;
-    int count;
-    if (!hsc__mlir_enter(p) || !make_type(p, HSC_MLIR_TUPLE, &type) || !hsc__mlir_expect(p, "<") ||
-        !type_list(p, ">", &count))
-      return false;
-    hsc__mlir_leave(p);
-    *out = type;
-    return take_types(p, type, start, count);
-  }
+  if (hsc_view_equals_text(word, "tuple"))
+    return tuple_type(p, out);
+  bool known;
   if (hsc_view_equals_text(word, "index") || hsc_view_equals_text(word, "none")) {
     if (!make_type(p, word.data[0] == 'i' ? HSC_MLIR_INDEX : HSC_MLIR_NONE, &type))
       return false;
-    *out = type;
-    return true;
-  }
-  if (hsc_view_equals_text(word, "tf32")) {  // only in algorithms of dots
+  } else if (hsc_view_equals_text(word, "tf32")) {  // only in algorithms of dots
     if (!make_type(p, HSC_MLIR_OTHER, &type))
       return false;
     type->text = "tf32";
-    *out = type;
-    return true;
-  }
-  if (hsc_view_equals_text(word, "vector") || hsc_view_equals_text(word, "memref") ||
-      hsc_view_equals_text(word, "tensor")) {
+  } else if (hsc_view_equals_text(word, "vector") || hsc_view_equals_text(word, "memref") ||
+             hsc_view_equals_text(word, "tensor")) {
     hsc_view rest;
     p->p = at;
     if (!hsc__mlir_balanced(p, &rest) || !make_type(p, HSC_MLIR_OTHER, &type))
       return false;
     type->text = hsc_arena_strndup(p->arena, rest.data, rest.size);
-    *out = type;
-    return true;
+  } else {
+    p->p = at;
+    if (!make_type(p, HSC_MLIR_ELEMENT, &type) || !element(p, &type->shape.type, &known))
+      return false;
   }
-  bool known;
-  p->p = at;
-  if (!make_type(p, HSC_MLIR_ELEMENT, &type) || !element(p, &type->shape.type, &known))
-    return false;
   *out = type;
   return true;
 }

@@ -198,6 +198,86 @@ static void custom_call(rules *r) {
     leading(r, atoi(at + sizeof "num_batch_dims=\"" - 1));
 }
 
+static void bitcast_convert(rules *r) {
+  if (r->instr->operands[0]->shape.rank == r->instr->shape.rank)
+    same_dims(r);
+}
+
+static void iota(rules *r) {
+  for (int d = 0; d < r->shape->rank; d++)
+    r->out->splits[d] = true;
+}
+
+static void transpose(rules *r) {
+  for (int d = 0; d < r->shape->rank; d++)
+    link_dims(r, 0, r->instr->attr.dims.dims.v[d], d);
+}
+
+static void all_but_own(rules *r) {
+  all_but(r, r->instr->attr.dims.dims);
+}
+
+// Reversed dimensions are cut as before, but into other pieces.
+static void reverse(rules *r) {
+  const hsc_dims dims = r->instr->attr.dims.dims;
+  same_dims(r);
+  for (int i = 0; i < dims.count; i++)
+    r->out->splits[dims.v[i]] = false;
+}
+
+static void reduce_window(rules *r) {
+  windows(r, &r->instr->attr.window.window, r->instr->operand_count / 2);
+}
+
+static void select_and_scatter(rules *r) {
+  windows(r, &r->instr->attr.window.window, 2);
+}
+
+static void all_but_matrix(rules *r) {
+  leading(r, r->shape->rank - 2);
+}
+
+static void all_but_last(rules *r) {
+  leading(r, r->shape->rank - 1);
+}
+
+static void fft(rules *r) {
+  leading(r, r->shape->rank - r->instr->attr.fft.length.count);
+}
+
+// The rule of an operation; NULL = there is none. Operations on single elements that have the trait
+// need no row: their dimensions are those of their operands.
+static void (*const rule_of_op[HSC_OP_COUNT])(rules *r) = {
+    [HSC_OP_BITCAST_CONVERT] = bitcast_convert,
+    [HSC_OP_BROADCAST] = broadcast,
+    [HSC_OP_CHOLESKY] = all_but_matrix,
+    [HSC_OP_CLAMP] = same_dims,
+    [HSC_OP_CONCATENATE] = all_but_own,
+    [HSC_OP_CONVOLUTION] = convolution,
+    [HSC_OP_COPY] = same_dims,
+    [HSC_OP_CUSTOM_CALL] = custom_call,
+    [HSC_OP_DOT] = dot,
+    [HSC_OP_DYNAMIC_SLICE] = slice,
+    [HSC_OP_DYNAMIC_UPDATE_SLICE] = update,
+    [HSC_OP_FFT] = fft,
+    [HSC_OP_GATHER] = gather,
+    [HSC_OP_IOTA] = iota,
+    [HSC_OP_PAD] = pad,
+    [HSC_OP_REDUCE] = reduce,
+    [HSC_OP_REDUCE_PRECISION] = same_dims,
+    [HSC_OP_REDUCE_WINDOW] = reduce_window,
+    [HSC_OP_RESHAPE] = reshape,
+    [HSC_OP_REVERSE] = reverse,
+    [HSC_OP_SCATTER] = scatter,
+    [HSC_OP_SELECT] = same_dims,
+    [HSC_OP_SELECT_AND_SCATTER] = select_and_scatter,
+    [HSC_OP_SLICE] = slice,
+    [HSC_OP_SORT] = all_but_own,
+    [HSC_OP_TOPK] = all_but_last,
+    [HSC_OP_TRANSPOSE] = transpose,
+    [HSC_OP_TRIANGULAR_SOLVE] = all_but_matrix,
+};
+
 hsc_status *hsc__sdy_rule_of(hsc_arena *arena, const hsc_instr *instr, hsc__sdy_rule *out) {
   rules r = {.instr = instr,
              .shape = hsc_shape_is_tuple(&instr->shape) ? instr->shape.elements : &instr->shape,
@@ -208,91 +288,10 @@ hsc_status *hsc__sdy_rule_of(hsc_arena *arena, const hsc_instr *instr, hsc__sdy_
   out->links = hsc_arena_alloc(arena, sizeof *out->links * (size_t)(instr->operand_count + 1));
   HSC_TRY(hsc_arena_status(arena));
   memset(out->links, -1, sizeof *out->links * (size_t)(instr->operand_count + 1));
-  out->known = true;
-  if (hsc_op_traits(instr->op) & HSC_TRAIT_ELEMENTWISE) {
-    same_dims(&r);
-    return NULL;
-  }
-  switch (instr->op) {
-    case HSC_OP_COPY:
-    case HSC_OP_CLAMP:
-    case HSC_OP_SELECT:
-    case HSC_OP_REDUCE_PRECISION:
-      same_dims(&r);
-      break;
-    case HSC_OP_BITCAST_CONVERT:
-      if (instr->operands[0]->shape.rank == instr->shape.rank)
-        same_dims(&r);
-      break;
-    case HSC_OP_BROADCAST:
-      broadcast(&r);
-      break;
-    case HSC_OP_IOTA:
-      for (int d = 0; d < r.shape->rank; d++)
-        out->splits[d] = true;
-      break;
-    case HSC_OP_TRANSPOSE:
-      for (int d = 0; d < r.shape->rank; d++)
-        link_dims(&r, 0, instr->attr.dims.dims.v[d], d);
-      break;
-    case HSC_OP_RESHAPE:
-      reshape(&r);
-      break;
-    case HSC_OP_SLICE:
-    case HSC_OP_DYNAMIC_SLICE:
-      slice(&r);
-      break;
-    case HSC_OP_DYNAMIC_UPDATE_SLICE:
-      update(&r);
-      break;
-    case HSC_OP_PAD:
-      pad(&r);
-      break;
-    case HSC_OP_CONCATENATE:
-    case HSC_OP_SORT:
-      all_but(&r, instr->attr.dims.dims);
-      break;
-    case HSC_OP_REVERSE:  // turned dimensions are cut as before, but of other pieces
-      same_dims(&r);
-      for (int i = 0; i < instr->attr.dims.dims.count; i++)
-        out->splits[instr->attr.dims.dims.v[i]] = false;
-      break;
-    case HSC_OP_REDUCE:
-      reduce(&r);
-      break;
-    case HSC_OP_REDUCE_WINDOW:
-      windows(&r, &instr->attr.window.window, instr->operand_count / 2);
-      break;
-    case HSC_OP_SELECT_AND_SCATTER:
-      windows(&r, &instr->attr.window.window, 2);
-      break;
-    case HSC_OP_DOT:
-      dot(&r);
-      break;
-    case HSC_OP_CONVOLUTION:
-      convolution(&r);
-      break;
-    case HSC_OP_GATHER:
-      gather(&r);
-      break;
-    case HSC_OP_SCATTER:
-      scatter(&r);
-      break;
-    case HSC_OP_CHOLESKY:
-    case HSC_OP_TRIANGULAR_SOLVE:
-      leading(&r, r.shape->rank - 2);
-      break;
-    case HSC_OP_TOPK:
-      leading(&r, r.shape->rank - 1);
-      break;
-    case HSC_OP_FFT:
-      leading(&r, r.shape->rank - instr->attr.fft.length.count);
-      break;
-    case HSC_OP_CUSTOM_CALL:
-      custom_call(&r);
-      break;
-    default:
-      out->known = false;
-  }
+  bool elementwise = hsc_op_traits(instr->op) & HSC_TRAIT_ELEMENTWISE;
+  void (*rule)(rules *r) = elementwise ? same_dims : rule_of_op[instr->op];
+  out->known = rule != NULL;
+  if (rule)
+    rule(&r);
   return NULL;
 }

@@ -521,74 +521,103 @@ static bool is_mixed(const hsc_instr *instr) {
 // Lines in place of `line`, the text of `instr`: converts of its operands, the operation, the
 // convert to its type. False where that would be no valid HLO either, or where it is valid as it
 // is (a dot may widen).
-static bool rewrite_mixed(const hsc_instr *instr, hsc_view line, hsc_bytes *out) {
-  hsc_arena *arena;
-  hsc_shape inferred;
-  char shape[512], wide_shape[512], head[64];
-  if (!is_mixed(instr))
-    return false;
-  hsc_status *status = hsc_arena_create(&arena);
-  hsc_instr wide = *instr;
-  hsc_instr *clones = status ? NULL : HSC_NEW_ARRAY(arena, hsc_instr, instr->operand_count);
-  if (!status)
-    wide.operands = HSC_NEW_ARRAY(arena, hsc_instr *, instr->operand_count);
-  bool ok = !status && clones && wide.operands;
-  const hsc_computation *reducer = instr->op == HSC_OP_REDUCE ? instr->called[0] : NULL;
-  if (ok && reducer) {
-    hsc_type type = reducer->root->shape.type;
-    ok = instr->shape.type != type || instr->operands[0]->shape.type != type ||
-         instr->operands[1]->shape.type != type;
-  } else if (ok) {
-    status = hsc_infer_shape(arena, instr, &inferred);
-    ok = status || inferred.type != instr->shape.type;
-    hsc_status_free(status);
-    status = NULL;
+// Whether the instruction is one that HLO has not in these types, though they are mixed: its result
+// is not of the type that follows from its operands, or, of a reduce, not of its reducer's.
+static bool has_other_types(const hsc_instr *instr, hsc_arena *arena) {
+  if (instr->op == HSC_OP_REDUCE) {
+    hsc_type type = instr->called[0]->root->shape.type;
+    return instr->shape.type != type || instr->operands[0]->shape.type != type ||
+           instr->operands[1]->shape.type != type;
   }
+  hsc_shape inferred;
+  hsc_status *status = hsc_infer_shape(arena, instr, &inferred);
+  bool other = status || inferred.type != instr->shape.type;
+  hsc_status_free(status);
+  return other;
+}
+
+// `clones`, [operand_count]: the operands in the types that the instruction then takes. False when
+// there is no such instruction; *out_shape has the type of its result.
+static bool widen(const hsc_instr *instr,
+                  hsc_arena *arena,
+                  hsc_instr *clones,
+                  hsc_shape *out_shape) {
+  const hsc_computation *reducer = instr->op == HSC_OP_REDUCE ? instr->called[0] : NULL;
+  hsc_instr wide = *instr;
+  wide.operands = HSC_NEW_ARRAY(arena, hsc_instr *, instr->operand_count);
+  if (!wide.operands)
+    return false;
   hsc_type widest = widest_float(instr);
-  for (int k = 0; ok && k < instr->operand_count; k++) {
+  for (int k = 0; k < instr->operand_count; k++) {
     clones[k] = *instr->operands[k];
     if (hsc_type_is_float(clones[k].shape.type))
       clones[k].shape.type = reducer ? reducer->parameters[k]->shape.type : widest;
     wide.operands[k] = &clones[k];
   }
-  if (ok)
-    status = hsc_infer_shape(arena, &wide, &inferred);
-  ok = ok && !status && hsc_shape_is_array(&inferred) && inferred.rank == instr->shape.rank;
+  hsc_shape inferred;
+  hsc_status *status = hsc_infer_shape(arena, &wide, &inferred);
+  bool ok = !status && hsc_shape_is_array(&inferred) && inferred.rank == instr->shape.rank;
   hsc_status_free(status);
+  *out_shape = instr->shape;
+  if (ok)
+    out_shape->type = inferred.type;
+  return ok;
+}
+
+// The lines of the instruction in the types of `clones`, with conversions before and after it;
+// `head` is " op(", `close` is where the operands end in `line`.
+static void put_widened(const hsc_instr *instr,
+                        const hsc_instr *clones,
+                        const hsc_shape *shape,
+                        const char *head,
+                        hsc_view rest,
+                        hsc_bytes *out) {
+  char own[512], wide[512];
+  shape_text(&instr->shape, own);
+  shape_text(shape, wide);
+  for (int k = 0; k < instr->operand_count; k++) {
+    char operand[512];
+    if (clones[k].shape.type == instr->operands[k]->shape.type)
+      continue;
+    shape_text(&clones[k].shape, operand);
+    hsc_bytes_printf(out, "  %%%s.operand%d = %s convert(%%%s)\n", instr->name, k, operand,
+                     instr->operands[k]->name);
+  }
+  bool same = shape->type == instr->shape.type;
+  bool root = instr == instr->parent->root;
+  hsc_bytes_printf(out, "  %s%%%s%s = %s%s", same && root ? "ROOT " : "", instr->name,
+                   same ? "" : ".wide", wide, head);
+  for (int k = 0; k < instr->operand_count; k++) {
+    if (clones[k].shape.type == instr->operands[k]->shape.type)
+      hsc_bytes_printf(out, "%s%%%s", k ? ", " : "", instr->operands[k]->name);
+    else
+      hsc_bytes_printf(out, "%s%%%s.operand%d", k ? ", " : "", instr->name, k);
+  }
+  hsc_bytes_append(out, rest.data, rest.size);
+  if (!same)
+    hsc_bytes_printf(out, "\n  %s%%%s = %s convert(%%%s.wide)", root ? "ROOT " : "", instr->name,
+                     own, instr->name);
+  hsc_bytes_append_char(out, '\n');
+}
+
+static bool rewrite_mixed(const hsc_instr *instr, hsc_view line, hsc_bytes *out) {
+  hsc_arena *arena = NULL;
+  hsc_shape shape;
+  char head[64];
+  if (!is_mixed(instr))
+    return false;
+  hsc_status *status = hsc_arena_create(&arena);
+  hsc_instr *clones = status ? NULL : HSC_NEW_ARRAY(arena, hsc_instr, instr->operand_count);
+  bool ok = clones && has_other_types(instr, arena) && widen(instr, arena, clones, &shape);
   // "  ROOT %name = SHAPE op(operands), rest"
-  shape_text(&instr->shape, shape);
   snprintf(head, sizeof head, " %s(", hsc_op_text(instr->op));
   const char *at = ok ? hsc_view_find(line, head) : NULL;
   const char *close = at ? memchr(at, ')', line.size - (size_t)(at - line.data)) : NULL;
-  if (close) {
-    hsc_shape whole = instr->shape;
-    whole.type = inferred.type;
-    shape_text(&whole, wide_shape);
-    for (int k = 0; k < instr->operand_count; k++) {
-      char operand[512];
-      if (clones[k].shape.type == instr->operands[k]->shape.type)
-        continue;
-      shape_text(&clones[k].shape, operand);
-      hsc_bytes_printf(out, "  %%%s.operand%d = %s convert(%%%s)\n", instr->name, k, operand,
-                       instr->operands[k]->name);
-    }
-    bool same = inferred.type == instr->shape.type;
-    bool root = instr == instr->parent->root;
-    hsc_bytes_printf(out, "  %s%%%s%s = %s%s", same && root ? "ROOT " : "", instr->name,
-                     same ? "" : ".wide", wide_shape, head);
-    for (int k = 0; k < instr->operand_count; k++) {
-      if (clones[k].shape.type == instr->operands[k]->shape.type)
-        hsc_bytes_printf(out, "%s%%%s", k ? ", " : "", instr->operands[k]->name);
-      else
-        hsc_bytes_printf(out, "%s%%%s.operand%d", k ? ", " : "", instr->name, k);
-    }
-    hsc_bytes_append(out, close, line.size - (size_t)(close - line.data));
-    if (!same)
-      hsc_bytes_printf(out, "\n  %s%%%s = %s convert(%%%s.wide)", root ? "ROOT " : "", instr->name,
-                       shape, instr->name);
-    hsc_bytes_append_char(out, '\n');
-  }
+  if (close)
+    put_widened(instr, clones, &shape, head,
+                (hsc_view){close, line.size - (size_t)(close - line.data)}, out);
   hsc_arena_destroy(arena);
+  hsc_status_free(status);
   return close != NULL;
 }
 
