@@ -335,6 +335,10 @@ double hsc_stats_normal_cdf(double z);
 double hsc_stats_normal_quantile(double p);  // -inf, inf at 0 and 1; NaN outside
 // regularised incomplete beta I_x(a, b), continued fraction (Lentz)
 double hsc_stats_beta_cdf(double x, double a, double b);
+// How often something happens, of independent trials of which so many were hits: the exact interval
+// of Clopper & Pearson (1934), equal tails. confidence 0 = 0.95. NaN without a trial, or with hits
+// outside 0 to trials.
+hsc_interval hsc_stats_share_interval(int64_t hits, int64_t trials, double confidence);
 double hsc_stats_t_cdf(double t, double degrees);
 double hsc_stats_t_quantile(double p, double degrees);
 

@@ -91,6 +91,24 @@ double hsc_stats_beta_cdf(double x, double a, double b) {
   return 1 - front * beta_fraction(1 - x, b, a) / b;
 }
 
+static double beta_of(double x, const double *parameters) {
+  return hsc_stats_beta_cdf(x, parameters[0], parameters[1]);
+}
+
+hsc_interval hsc_stats_share_interval(int64_t hits, int64_t trials, double confidence) {
+  double tail = 0.5 * (1 - (confidence > 0 ? confidence : 0.95));
+  if (trials < 1 || hits < 0 || hits > trials || !(tail > 0))
+    return (hsc_interval){NAN, NAN, NAN};
+  double k = (double)hits;
+  double n = (double)trials;
+  hsc_interval share = {.estimate = k / n, .low = 0, .high = 1};
+  if (hits > 0)
+    share.low = invert(beta_of, (const double[]){k, n - k + 1}, tail, 0, 1);
+  if (hits < trials)
+    share.high = invert(beta_of, (const double[]){k + 1, n - k}, 1 - tail, 0, 1);
+  return share;
+}
+
 double hsc_stats_t_cdf(double t, double degrees) {
   if (isnan(t) || !(degrees > 0))
     return NAN;

@@ -13,6 +13,16 @@
 //          slight   of "run": an output 2^-16 of itself too large, less than its type's tolerance
 //          last     of "run": the last bit of an output, which is no fault
 //          flaky    of "pool": the last chunk is not done in some loops
+//          nth      of "run": another output in every execution of an executable but its first
+//          rare, dies  of "run": in one of N executions, by the clock, another output, a crash
+//          last_element  of "run" and of a thunk: the last element is another
+//          negative  of a thunk: the first element below zero of a result of floats is another
+//          flaky    of a pass: "numbers" in one of N compiles, by the clock
+//          precision  of a pass: the result goes through bf16
+//          invalid  of a pass: a program that is none
+//          retype   of a pass: the result is of f64
+//          pair     of a pass: "numbers", where algsimp has changed the program before
+//          numbers, crash, error  of "plan": two values share memory; while memory is planned
 //   Legal choices, by which a compiler differs from another and nobody is at fault:
 //          sums:short       products summed in shorter blocks of their inner dimension
 //          winograd:never   convolutions as products; winograd:always  by Winograd's tiles
@@ -112,6 +122,36 @@ static void spoil(hsc_module *module) {
   }
 }
 
+// The result rounded to bf16: less than its type has, more than any bound.
+static hsc_status *round_result(hsc_module *module) {
+  hsc_instr *root = module->entry->root;
+  hsc_builder b;
+  if (!hsc_shape_is_array(&root->shape) || root->shape.type != HSC_TYPE_F32)
+    return NULL;
+  hsc_builder_at(&b, module->entry, NULL);
+  hsc_instr *exponents = hsc_build_op(
+      &b, HSC_OP_REDUCE_PRECISION, root->shape,
+      &(hsc_attr){.precision = {.exponent_bits = 8, .mantissa_bits = 7}}, 1, &root, 0, NULL);
+  HSC_TRY(hsc_builder_finish(&b, exponents, NULL));
+  return hsc_module_sort(module);
+}
+
+static hsc_status *retype_result(hsc_module *module) {
+  hsc_instr *root = module->entry->root;
+  hsc_builder b;
+  if (!hsc_shape_is_array(&root->shape))
+    return NULL;
+  hsc_builder_at(&b, module->entry, NULL);
+  hsc_instr *wide = hsc_build_convert(&b, HSC_TYPE_F64, root);
+  HSC_TRY(hsc_builder_finish(&b, wide, NULL));
+  module->layout_text = NULL;
+  return hsc_module_sort(module);
+}
+
+static bool by_the_clock(int64_t one_of) {
+  return one_of < 2 || hsc_now_ns() / 1000 % one_of == 0;
+}
+
 // A temporary of 64 copies of the result, of which one is used: sorted, so that none is like
 // another to the passes that follow.
 static hsc_status *waste(hsc_module *module) {
@@ -161,6 +201,22 @@ static hsc_status *waste(hsc_module *module) {
 
 static int64_t rewrites[HSC_PASS_COUNT];  // of this compile so far
 
+// Kinds that do not count rewrites: once a compile, at the first.
+static hsc_status *with_kind(hsc_module *module, hsc_pass_id pass, const char *name) {
+  int64_t number = 0;
+  if (wants(name, "flaky", &number) && by_the_clock(number))
+    spoil(module);
+  if (wants(name, "pair", &number) && rewrites[HSC_PASS_algsimp] > 0 && pass != HSC_PASS_algsimp)
+    spoil(module);
+  if (wants(name, "precision", &number))
+    return round_result(module);
+  if (wants(name, "retype", &number))
+    return retype_result(module);
+  if (wants(name, "invalid", &number))
+    module->entry->root->shape.type = HSC_TYPE_PRED;
+  return NULL;
+}
+
 static hsc_status *with_culprit(hsc_module *module,
                                 hsc_pass_context *cx,
                                 hsc_pass_id pass,
@@ -173,6 +229,8 @@ static hsc_status *with_culprit(hsc_module *module,
   HSC_TRY(real(module, cx));
   int64_t had = rewrites[pass];
   rewrites[pass] += cx->rewrites - before;
+  if (!had && rewrites[pass])
+    HSC_TRY(with_kind(module, pass, name));
   for (size_t k = 0; k < HSC_COUNT_OF(kinds); k++) {
     if (!wants(name, kinds[k], &number) || had >= number || rewrites[pass] < number)
       continue;
@@ -236,7 +294,12 @@ hsc_status *__wrap_hsc_program_read_for(hsc_view bytes,
 // ---- the executable -----------------------------------------------------------------------------
 
 // Element 0 of the first output of floats of 32 bits.
-typedef enum { SPOIL_WHOLLY, SPOIL_SLIGHTLY, SPOIL_LAST_BIT } spoiling;
+typedef enum {
+  SPOIL_WHOLLY,
+  SPOIL_SLIGHTLY,
+  SPOIL_LAST_BIT,
+  SPOIL_END,  // the last element in place of the first
+} spoiling;
 
 static void spoil_outputs(hsc_cpu_executable *executable, void *const *outputs, spoiling how) {
   for (int i = 0; i < hsc_cpu_executable_output_count(executable); i++) {
@@ -245,11 +308,14 @@ static void spoil_outputs(hsc_cpu_executable *executable, void *const *outputs, 
       continue;
     uint32_t bits;
     float value;
-    memcpy(&value, outputs[i], sizeof value);
-    memcpy(&bits, outputs[i], sizeof bits);
+    char *element = outputs[i];
+    if (how == SPOIL_END)
+      element += (hsc_shape_elements(shape) - 1) * (int64_t)sizeof value;
+    memcpy(&value, element, sizeof value);
+    memcpy(&bits, element, sizeof bits);
     value = how == SPOIL_SLIGHTLY ? value * (1 + 0x1p-16f) : value * 2 + 1;
     bits ^= 1;
-    memcpy(outputs[i], how == SPOIL_LAST_BIT ? (void *)&bits : (void *)&value, sizeof bits);
+    memcpy(element, how == SPOIL_LAST_BIT ? (void *)&bits : (void *)&value, sizeof bits);
     return;
   }
 }
@@ -264,12 +330,22 @@ hsc_status *__wrap_hsc_cpu_execute(hsc_cpu_executable *executable,
                                    const void *const *inputs,
                                    void *const *outputs) {
   static int executions;
+  static const hsc_cpu_executable *before;
+  bool again = executable == before;
   int64_t number = 0;
+  before = executable;
   HSC_TRY(misbehave("run"));
+  if (wants("run", "dies", &number) && by_the_clock(number))
+    abort();
   HSC_TRY(__real_hsc_cpu_execute(executable, inputs, outputs));
   executions++;
   if (wants("run", "numbers", &number) || (wants("run", "flaky", &number) && executions % 2 == 0))
     spoil_outputs(executable, outputs, SPOIL_WHOLLY);
+  if ((wants("run", "nth", &number) && again) ||
+      (wants("run", "rare", &number) && by_the_clock(number)))
+    spoil_outputs(executable, outputs, SPOIL_WHOLLY);
+  if (wants("run", "last_element", &number))
+    spoil_outputs(executable, outputs, SPOIL_END);
   if (wants("run", "slight", &number))
     spoil_outputs(executable, outputs, SPOIL_SLIGHTLY);
   if (wants("run", "last", &number))
@@ -292,6 +368,18 @@ static void spoil_step(const hsc_cpu_frame *frame, const hsc_cpu_thunk *thunk) {
   memcpy(result, is_float ? (void *)&value : (void *)&bits, sizeof bits);
 }
 
+// Of a step's first result of floats: the last element, or the first that is below zero.
+static void spoil_where(const hsc_cpu_frame *frame, const hsc_cpu_thunk *thunk, bool negative) {
+  float *result = hsc__cpu_output(frame, thunk, 0);
+  const hsc_cpu_slice *slice = hsc__cpu_slices(frame, thunk) + thunk->input_count;
+  int64_t count = slice->bytes / (int64_t)sizeof *result;
+  int64_t at = negative ? 0 : count - 1;
+  while (negative && at < count && !(result[at] < 0))
+    at++;
+  if (at < count && at >= 0)
+    result[at] = result[at] * 2 + 1;
+}
+
 static hsc_status *step_with_culprit(const hsc_cpu_frame *frame,
                                      const hsc_cpu_thunk *thunk,
                                      const char *name,
@@ -302,6 +390,10 @@ static hsc_status *step_with_culprit(const hsc_cpu_frame *frame,
   HSC_TRY(real(frame, thunk));
   if (wants(name, "numbers", &number))
     spoil_step(frame, thunk);
+  if (wants(name, "last_element", &number))
+    spoil_where(frame, thunk, false);
+  if (wants(name, "negative", &number))
+    spoil_where(frame, thunk, true);
   return NULL;
 }
 
@@ -349,6 +441,26 @@ void __wrap_hsc_cpu_pool_run(hsc_cpu_pool *pool,
   bool leaves_out = wants("pool", "numbers", &number) ||
                     (wants("pool", "flaky", &number) && hsc_now_ns() / 1000 % 2);
   __real_hsc_cpu_pool_run(pool, leaves_out ? chunk_count - 1 : chunk_count, function, context);
+}
+
+// ---- the plan of memory -------------------------------------------------------------------------
+
+hsc_status *__real_hsc_cpu_plan_assign(hsc_cpu_plan *plan);
+hsc_status *__wrap_hsc_cpu_plan_assign(hsc_cpu_plan *plan);
+hsc_status *__wrap_hsc_cpu_plan_assign(hsc_cpu_plan *plan) {
+  int64_t number = 0;
+  int32_t other = -1;
+  HSC_TRY(misbehave("plan"));
+  HSC_TRY(__real_hsc_cpu_plan_assign(plan));
+  for (int32_t i = 0; wants("plan", "numbers", &number) && i < plan->value_count; i++) {
+    hsc_cpu_set *set = &plan->sets[i];
+    if (set->joined >= 0 || set->first_value < 0 || set->base != HSC_CPU_BASE_TEMP || !set->bytes)
+      continue;
+    if (other >= 0 && plan->sets[other].bytes >= set->bytes)
+      set->offset = plan->sets[other].offset;
+    other = i;
+  }
+  return NULL;
 }
 
 // ---- what is legal ------------------------------------------------------------------------------

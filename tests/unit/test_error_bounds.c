@@ -230,6 +230,51 @@ static int tear_down(void **state) {
   return 0;
 }
 
+// A reduction that does not begin with what changes nothing, or whose function is no sum, has no
+// one result; what it is beside stays exact.
+static void a_reduction_that_is_no_monoid_is_anything(void **state) {
+  (void)state;
+  static const struct {
+    const char *type, *op, *init;
+    bool open;
+  } cases[] = {
+      {"s32", "minimum", "2", true},      {"s32", "minimum", "2147483647", false},
+      {"s32", "add", "2", true},          {"s32", "add", "0", false},
+      {"u8", "and", "255", false},        {"u8", "and", "1", true},
+      {"s32", "and", "-1", false},        {"f32", "maximum", "-inf", false},
+      {"f32", "maximum", "-3e38", false}, {"f32", "maximum", "0", true},
+      {"f32", "multiply", "1", false},    {"f32", "multiply", "2", true},
+      {"f32", "subtract", "0", true},     {"pred", "or", "false", false},
+      {"pred", "and", "false", true},
+  };
+  for (size_t i = 0; i < HSC_COUNT_OF(cases); i++) {
+    char text[512];
+    const char *type = cases[i].type;
+    snprintf(text, sizeof text,
+             "HloModule m\nf { a = %s[] parameter(0)\n b = %s[] parameter(1)\n"
+             " ROOT r = %s[] %s(a, b) }\n"
+             "ENTRY main {\n x = %s[2,1] parameter(0)\n i = %s[] constant(%s)\n"
+             " r = %s[2] reduce(x, i), dimensions={1}, to_apply=f\n"
+             " ROOT t = (%s[2], %s[2,1]) tuple(r, x)\n}\n",
+             type, type, type, cases[i].op, type, type, cases[i].init, type, type, type);
+    hsc_bounded *result = bounds(text);
+    assert_int_equal(isinf(largest(result->elements[0])), cases[i].open);
+    assert_true(largest(result->elements[1]) == 0);
+  }
+  // what is made of it may be anything as well: integers shifted, a choice by it
+  assert_true(isinf(
+      largest(bounds("HloModule m\nf { a = s32[] parameter(0)\n b = s32[] parameter(1)\n"
+                     " ROOT r = s32[] minimum(a, b) }\n"
+                     "ENTRY main {\n x = s32[2,1] parameter(0)\n i = s32[] constant(2)\n"
+                     " r = s32[2] reduce(x, i), dimensions={1}, to_apply=f\n"
+                     " s = s32[2] shift-left(r, r)\n p = pred[2] compare(s, r), direction=LT\n"
+                     " ROOT t = s32[2] select(p, s, r)\n}\n"))));
+  assert_true(isinf(
+      largest(bounds("HloModule m\nf { ROOT a = s32[] parameter(0)\n b = s32[] parameter(1) }\n"
+                     "ENTRY main {\n x = s32[2,1] parameter(0)\n i = s32[] constant(0)\n"
+                     " ROOT r = s32[2] reduce(x, i), dimensions={1}, to_apply=f\n}\n"))));
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(sums_of_whole_numbers_are_exact),
@@ -246,6 +291,7 @@ int main(void) {
       cmocka_unit_test(more_precision_is_legal),
       cmocka_unit_test(doubles_are_within),
       cmocka_unit_test(a_unit_is_half_a_last_place),
+      cmocka_unit_test(a_reduction_that_is_no_monoid_is_anything),
   };
   return cmocka_run_group_tests(tests, set_up, tear_down);
 }

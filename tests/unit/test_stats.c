@@ -395,6 +395,22 @@ static void test_brunner_munzel_matches_scipy(void **state) {
   assert_true(isnan(hsc_stats_brunner_munzel(low, 1, high, 3, NULL)));
 }
 
+// scipy.stats.binomtest(k, n).proportion_ci(method="exact")
+static void test_share_intervals_match_scipy(void **state) {
+  (void)state;
+  static const double e[][4] = {{0, 5, 0, 0.5218237501},
+                                {5, 5, 0.4781762499, 1},
+                                {7, 20, 0.1539092048, 0.5921885345},
+                                {1, 1000, 0.0000253175, 0.0055589243}};
+  for (size_t i = 0; i < HSC_COUNT_OF(e); i++) {
+    hsc_interval share = hsc_stats_share_interval((int64_t)e[i][0], (int64_t)e[i][1], 0);
+    assert_true(fabs(share.low - e[i][2]) < 1e-9 && fabs(share.high - e[i][3]) < 1e-9);
+    assert_true(share.estimate == e[i][0] / e[i][1]);
+  }
+  assert_true(isnan(hsc_stats_share_interval(0, 0, 0).low));
+  assert_true(isnan(hsc_stats_share_interval(3, 2, 0).estimate));
+}
+
 static void test_quantile_intervals_match_scipy(void **state) {
   double sorted[20], ramp[400];
   memcpy(sorted, E, sizeof E);
@@ -590,6 +606,7 @@ static void test_processes_that_differ_are_inconsistent(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_brunner_munzel_matches_scipy),
+      cmocka_unit_test(test_share_intervals_match_scipy),
       cmocka_unit_test(test_quantile_intervals_match_scipy),
       cmocka_unit_test(test_theil_sen_matches_scipy),
       cmocka_unit_test(test_modes),

@@ -52,6 +52,13 @@ hsc__error_rule hsc__error_reduce;  // reduce and reduce-window
 hsc__error_rule hsc__error_fft;
 hsc__error_rule hsc__error_unknown;
 
+// error_open.c
+// Whether nothing lays down what a reduction gives: any value is legal. Errors: no memory.
+HSC_MUST_USE hsc_status *hsc__error_is_open(hsc__error_walk *walk,
+                                            const hsc_instr *instr,
+                                            const hsc_bounded *const *operands,
+                                            bool *out_open);
+
 // error_move.c
 // The same instruction on doubles: operands of `doubles` (arrays of the operands' dimensions; NULL
 // = the operand as it is), called computations replaced by `reducer` where it is not NULL.

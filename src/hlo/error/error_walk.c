@@ -165,11 +165,32 @@ static bool is_maximum(const hsc_computation *computation) {
   return computation->root->op == HSC_OP_MAXIMUM || computation->root->op == HSC_OP_MINIMUM;
 }
 
+// Of a result that no rule can say: of operands that may be anything it may be anything.
+static double unknown_of(const hsc_bounded *const *operands, int count) {
+  for (int k = 0; k < count; k++) {
+    const hsc_bounded *b = operands[k];
+    if (b->elements &&
+        isinf(unknown_of((const hsc_bounded *const *)b->elements, b->value->shape.element_count)))
+      return INFINITY;
+    int64_t size = b->error ? hsc_shape_elements(&b->value->shape) : 0;
+    for (int64_t i = 0; i < size; i++)
+      if (isinf(b->error[i]))
+        return INFINITY;
+  }
+  return NAN;
+}
+
 static hsc_status *apply_rule(hsc__error_walk *w,
                               const hsc_instr *instr,
                               const hsc_bounded *const *operands,
                               hsc_bounded *result) {
   bool exact = true;
+  bool open = false;
+  HSC_TRY(hsc__error_is_open(w, instr, operands, &open));
+  if (open) {
+    forget(w->arena, result, INFINITY);
+    return hsc_arena_status(w->arena);
+  }
   for (int k = 0; k < instr->operand_count; k++)
     exact &= hsc__is_exact(operands[k]);
   bool picking =
@@ -189,7 +210,7 @@ static hsc_status *apply_rule(hsc__error_walk *w,
   if (exact && integral && instr->op != HSC_OP_CUSTOM_CALL && instr->op != HSC_OP_RNG)
     return NULL;
   if (!hsc_shape_is_array(&instr->shape)) {
-    forget(w->arena, result, NAN);
+    forget(w->arena, result, unknown_of(operands, instr->operand_count));
     return hsc_arena_status(w->arena);
   }
   hsc__error_site site = {.walk = w,
@@ -205,6 +226,13 @@ static hsc_status *apply_rule(hsc__error_walk *w,
   result->error = HSC_NEW_ARRAY(w->arena, double, site.count + 1);
   HSC_TRY(hsc_arena_status(w->arena));
   HSC_TRY(rule_of(instr)(&site, result->error));
+  bool unknown = false;
+  for (int64_t i = 0; i < site.count && !unknown; i++)
+    unknown = isnan(result->error[i]);
+  double lost = unknown ? unknown_of(operands, instr->operand_count) : NAN;
+  for (int64_t i = 0; i < site.count && isinf(lost); i++)
+    if (isnan(result->error[i]))
+      result->error[i] = lost;
   for (int64_t i = 0; i < site.count; i++)
     if (result->error[i] != 0)
       return NULL;
@@ -293,7 +321,7 @@ static hsc_status *walk_branch(hsc__error_walk *w,
     branch = instr->called_count - 1;
   HSC_TRY(walk_computation(w, instr->called[branch], &operands[branch + 1], out_result));
   if (!hsc__is_exact(operands[0]))
-    forget(w->arena, *out_result, NAN);
+    forget(w->arena, *out_result, unknown_of(operands, 1));
   return hsc_arena_status(w->arena);
 }
 

@@ -11,6 +11,7 @@
 #include "lab/blame/blame_internal.h"
 #include "lab/run/json_tree.h"
 #include "lab/run/rounding.h"
+#include "stats/stats.h"
 #include "worker/scratch.h"
 
 static const struct {
@@ -36,6 +37,15 @@ int hsc_blame_exit_code(const char *verdict) {
 
 static json_t *text_or_null(const char *text) {
   return text ? json_string(text) : json_null();
+}
+
+// How often the symptom shows, where it does not always; null elsewhere.
+static json_t *rate_of(const hsc__blame *b) {
+  if (!b->has_rate)
+    return json_null();
+  hsc_interval rate = hsc_stats_share_interval(b->shows, b->runs, 0);
+  return json_pack("{s:o, s:o, s:o}", "estimate", hsc_json_real(rate.estimate), "low",
+                   hsc_json_real(rate.low), "high", hsc_json_real(rate.high));
 }
 
 static hsc_status *document_of(hsc__blame *b, json_t **out_document) {
@@ -72,6 +82,7 @@ static hsc_status *document_of(hsc__blame *b, json_t **out_document) {
     bool bound = b->has_symptom && !isnan(b->bound);
     const char *bound_from = b->derived ? "derived" : "measured";
     json_object_set_new(document, "bound_from", bound ? json_string(bound_from) : json_null());
+    json_object_set_new(document, "rate", rate_of(b));
     json_object_set_new(document, "stages", b->stages ? json_incref(b->stages) : json_null());
     json_object_set_new(document, "versions", b->versions ? json_incref(b->versions) : json_null());
     json_object_set_new(document, "report", json_null());
@@ -162,6 +173,8 @@ hsc_status *hsc_blame(const hsc_blame_options *options, json_t **out_document) {
     status = hsc__blame_find(&b, &decided);
   if (!status && !decided)
     status = follow(&b);
+  if (!status && !decided)
+    status = hsc__blame_ask_again(&b);
   if (!status)
     status = document_of(&b, out_document);
   finish(&b);

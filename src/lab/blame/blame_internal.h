@@ -35,8 +35,9 @@ typedef struct hsc__right {
   bool is_unknown;  // because we have no meaning for something in the program
   json_t *moved;    // what a last place of the inputs does to them; NULL = not asked, or failed
   bool asked_moved;
-  json_t *bounded;  // outputs of a "bounds" job of the program; NULL = not asked, or not derived
-  json_t *origins;  // its answer: "nan", "infinity", "lost_digits"; NULL likewise
+  double least_share;  // of an output's size that the narrowest type computed with rounds by
+  json_t *bounded;     // outputs of a "bounds" job of the program; NULL = not asked, or not derived
+  json_t *origins;     // its answer: "nan", "infinity", "lost_digits"; NULL likewise
   bool asked_bounds;
 } hsc__right;
 
@@ -52,6 +53,7 @@ typedef struct hsc__blame {
   json_t *data;        // inputs in place of the seed's, as jobs take them; NULL = the seed's
   const char *inputs;  // which kind of generated inputs the symptom shows on; NULL = the given ones
   bool derived;        // what the verdict rests on is a derived bound
+  bool other_shapes;   // the outputs are not of the reference's number or shapes
   bool draws;          // random numbers of the device's own
   int directories;
 
@@ -62,6 +64,7 @@ typedef struct hsc__blame {
 
   hsc__blame_verdict verdict;
   int runs, shows;  // of the device; how many showed the symptom
+  bool has_rate;    // of shows in runs: it does not show in all of them, or does not always
   double bound, seen;
   const char *pass, *pipeline;  // NULL = none
   int64_t run;                  // of the pass; -1 = none
@@ -83,6 +86,7 @@ typedef struct hsc__trial {
   const char *save_to;  // NULL = outputs are not kept
   double perturbation;
   bool compile;
+  int executions;  // of the executable, of which the last one's outputs count; 0 = 1
 } hsc__trial;
 
 // blame.c
@@ -124,6 +128,30 @@ HSC_MUST_USE hsc_status *hsc__blame_measure(hsc__blame *b,
                                             json_t *overrides,
                                             bool against,
                                             double *out_cost);
+
+// blame_again.c
+// The questions that the verdict rests on, once more: without any change, and without each pass
+// whose absence repairs it. Another answer than the first makes the device not deterministic, and
+// nobody else is accused.
+HSC_MUST_USE hsc_status *hsc__blame_ask_again(hsc__blame *b);
+// The device answers now so, now so: the verdict, with how often in more runs. `what` names the
+// symptom in a sentence: "wrong", "ends with abort: ...".
+HSC_MUST_USE hsc_status *hsc__blame_flaky(hsc__blame *b, const char *what);
+// Evidence that so many runs without a fault say little of a rare one.
+void hsc__blame_tell_rare(hsc__blame *b);
+
+// The first stage of a compile that is no program, or whose result has another shape.
+typedef struct hsc__broken_stage {
+  const char *pass, *pipeline;  // that made it; pass NULL = there is none
+  int64_t run;
+  const char *why;
+} hsc__broken_stage;
+
+// blame_stages.c
+// Reads the dumps of a compile from the first on; texts of *out are in the arena.
+HSC_MUST_USE hsc_status *hsc__blame_first_broken(hsc__blame *b,
+                                                 const hsc_pass_list *list,
+                                                 hsc__broken_stage *out);
 
 // blame_inputs.c
 // The device on each kind of blame_inputs.def. *out_shows: it is wrong on one, or does not get

@@ -373,10 +373,27 @@ hsc_status *hsc__blame_say(hsc__blame *b, const char *what) {
   return hsc_bytes_status(&b->headline);
 }
 
+// Outputs of another number or shape: no numbers to follow, but the stages have shapes as well.
+static hsc_status *follow_shapes(hsc__blame *b) {
+  hsc__broken_stage broken = {0};
+  HSC_TRY(hsc__blame_first_broken(b, &b->list, &broken));
+  hsc__blame_tell(b, "after which stage is the result another?", "%s%s%s",
+                  broken.pass ? broken.pass : "none", broken.pass ? ": " : "",
+                  broken.pass ? broken.why : "");
+  HSC_TRY(try_without_each(b));
+  if (broken.pass)
+    hsc__blame_take_pass(b, broken.pass, broken.pipeline, broken.run);
+  else if (b->listed && b->list.first_dump)
+    b->verdict = HSC__BLAME_BELOW_HLO;
+  return hsc__blame_say(b, "the outputs are not of the reference's number or shapes");
+}
+
 hsc_status *hsc__blame_wrong(hsc__blame *b) {
   bool front_end = false;
   bool only_compiles = b->options->device->topology != NULL;
   HSC_TRY(hsc__blame_list_passes(b));
+  if (b->other_shapes)
+    return follow_shapes(b);
   HSC_TRY(look_at_front_end(b, &front_end));
   if (front_end)
     b->verdict = HSC__BLAME_FRONT_END;
@@ -433,6 +450,7 @@ typedef struct progress_of_compile {
   bool in_compile;     // it ends while compiling, not while running
   bool before_passes;  // no pass had begun
   bool behind_passes;  // the optimised program was written
+  hsc__broken_stage broken;
 } progress_of_compile;
 
 // Compilers write the optimised program, or what their passes did, when those are through, before
@@ -472,6 +490,8 @@ static hsc_status *watch_compile(hsc__blame *b, progress_of_compile *out) {
     hsc_status_free(failed);
     out->behind_passes = out->in_compile && has_optimised(directory);
   }
+  if (!status && out->in_compile)
+    status = hsc__blame_first_broken(b, &list, &out->broken);
   hsc_pass_list_deinit(&list);
   hsc_answer_deinit(&answer);
   json_decref(overrides);
@@ -505,6 +525,15 @@ static const char *what_ends(const hsc__blame *b, const progress_of_compile *at)
                           beside ? beside : "");
 }
 
+static bool is_repaired_by(const hsc__blame *b, const char *pass) {
+  json_t *name;
+  size_t i;
+  json_array_foreach (b->repaired_by, i, name)
+    if (pass && !strcmp(json_string_value(name), pass))
+      return true;
+  return false;
+}
+
 hsc_status *hsc__blame_end(hsc__blame *b) {
   progress_of_compile at = {0};
   HSC_TRY(watch_compile(b, &at));
@@ -513,8 +542,16 @@ hsc_status *hsc__blame_end(hsc__blame *b) {
   HSC_TRY(try_without_each(b));
   const hsc_pass_row *guilty = last_that_repairs(b);
   hsc_agreement_compared(b->agreement, "the compile", HSC_FINDING_DIFFERENT);
+  const char *broken = "";
+  if (at.broken.pass)
+    hsc__blame_tell(b, "is every stage a program?", "after %s not: %s", at.broken.pass,
+                    at.broken.why);
   // a pass whose absence keeps the back end from what it fails on is not guilty of that
-  if (guilty && at.in_compile && !at.behind_passes) {
+  if (is_repaired_by(b, at.broken.pass)) {
+    hsc__blame_take_pass(b, at.broken.pass, at.broken.pipeline, -1);
+    broken = "; what it leaves is no program";
+    HSC_TRY(hsc__blame_find_rewrite(b));
+  } else if (guilty && at.in_compile && !at.behind_passes) {
     hsc__blame_take_pass(b, guilty->pass, guilty->pipeline, -1);
     HSC_TRY(hsc__blame_find_rewrite(b));
   } else if ((!at.in_compile || at.behind_passes) && is_sound(b)) {
@@ -528,7 +565,7 @@ hsc_status *hsc__blame_end(hsc__blame *b) {
   } else if (at.before_passes && b->right.outputs) {
     b->verdict = HSC__BLAME_FRONT_END;
   }
-  const char *what = what_ends(b, &at);
+  const char *what = hsc_arena_printf(b->arena, "%s%s", what_ends(b, &at), broken);
   HSC_TRY(hsc_arena_status(b->arena));
   return hsc__blame_say(b, what);
 }

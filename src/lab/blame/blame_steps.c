@@ -73,6 +73,8 @@ hsc_status *hsc__blame_run(hsc__blame *b,
   *out_answer = (hsc_answer){0};
   if (!request)
     return hsc_status_out_of_memory();
+  if (trial->executions > 1 && !compile && !evaluator)
+    json_object_set_new(request, "executions", json_integer(trial->executions));
   if (trial->save_to && !compile)
     json_object_set_new(request, "save_to", json_string(trial->save_to));
   if (b->data && !compile)

@@ -12,7 +12,10 @@
 #include "lab/run/rounding.h"
 #include "worker/scratch.h"
 
-enum { RUNS = 5 };
+enum {
+  RUNS = 5,
+  EXECUTIONS_OF_LAST = 3,  // of the executable of the last run: a first one may be right
+};
 // Times what a last place of the inputs does to an output, up to which a difference of it may be
 // rounding alone.
 static const double ROUNDING_FACTOR = 4;
@@ -66,6 +69,7 @@ static hsc_status *measure_rounding(hsc__blame *b) {
     return hsc_arena_status(b->arena);
   b->right.asked_moved = true;
   HSC_GOTO(hsc_program_perturbation(b->options->program, &perturbation));
+  b->right.least_share = perturbation;
   HSC_GOTO(
       run_reference(b, &(hsc__trial){.save_to = directory, .perturbation = perturbation}, &answer));
   b->right.by = by;
@@ -108,7 +112,8 @@ static double bound_of(const hsc__blame *b, json_t *row, size_t output) {
     bound = fmax(
         bound, fmax(ROUNDING_FACTOR * number_of(json_array_get(b->right.moved, output), "max_abs"),
                     worst_share(b) * size));
-  return bound;
+  // a wide output of narrow values has the digits of those
+  return tolerance > 0 ? fmax(bound, b->right.least_share * size) : bound;
 }
 
 // Times its bound that an output is off; infinite where NaN is on one side only.
@@ -274,7 +279,10 @@ static hsc_status *run_device(hsc__blame *b, tally *t) {
     HSC_TRY(hsc_arena_status(b->arena));
     if (b->options->progress)
       b->options->progress(b->options->user, i, runs, "runs of the device");
-    HSC_TRY(hsc__blame_run(b, b->device, &(hsc__trial){.save_to = directory}, &answer));
+    hsc__trial trial = {.save_to = directory};
+    if (i > 0 && i == runs - 1)
+      trial.executions = EXECUTIONS_OF_LAST;
+    HSC_TRY(hsc__blame_run(b, b->device, &trial, &answer));
     b->runs++;
     t->ended[answer.outcome]++;
     hsc_status *status = NULL;
@@ -358,6 +366,7 @@ static hsc_status *judge_agreement(hsc__blame *b, const tally *t) {
     return hsc_bytes_status(&b->headline);
   }
   b->verdict = HSC__BLAME_NOTHING;
+  hsc__blame_tell_rare(b);
   hsc_bytes_printf(&b->headline,
                    "nothing to blame: %d runs agree with the reference within the bound", b->runs);
   if (b->has_symptom && !asked)
@@ -367,11 +376,17 @@ static hsc_status *judge_agreement(hsc__blame *b, const tally *t) {
 
 static hsc_status *judge_flaky(hsc__blame *b, const tally *t) {
   take_symptom(b, HSC_SYMPTOM_WRONG);
-  b->verdict = HSC__BLAME_NONDETERMINISTIC;
-  b->shows = t->wrong > t->other_digests ? t->wrong : t->other_digests;
   b->seen = t->worst.seen;
   b->bound = t->worst.bound;
   b->derived = t->worst.derived;
+  hsc__blame_tell(b, "are equal runs equal?", "no: of %d, %d give other numbers than the first",
+                  b->runs, t->other_digests);
+  b->shows = t->wrong;
+  if (t->wrong && t->wrong < b->runs)
+    return hsc__blame_flaky(b, "wrong");
+  // all are wrong, or there is nothing to be wrong against: what flickers is the numbers
+  b->verdict = HSC__BLAME_NONDETERMINISTIC;
+  b->shows = t->other_digests;
   hsc_agreement_compared(b->agreement, "the runs among themselves", HSC_FINDING_DIFFERENT);
   hsc_bytes_printf(&b->headline,
                    "%s is not deterministic: of %d runs on the same inputs %d give other numbers "
@@ -427,11 +442,9 @@ static hsc_status *judge_ended(hsc__blame *b, const tally *t, bool *out_decided)
     return cannot_tell(b, "the runs",
                        "the reference does not get through in time either: with these inputs the "
                        "program may never end (--seed gives others), or need longer (--limit)");
-  b->verdict = HSC__BLAME_NONDETERMINISTIC;
-  hsc_agreement_compared(b->agreement, "the runs among themselves", HSC_FINDING_DIFFERENT);
-  hsc_bytes_printf(&b->headline, "%s is not deterministic: %d of %d equal runs end with %s",
-                   b->options->device->text, ended, b->runs, t->words ? t->words : "nothing");
-  return hsc_bytes_status(&b->headline);
+  const char *what = hsc_arena_printf(b->arena, "it ends with %s", t->words ? t->words : "nothing");
+  HSC_TRY(hsc_arena_status(b->arena));
+  return hsc__blame_flaky(b, what);
 }
 
 static hsc_status *judge_outputs(hsc__blame *b, const tally *t, bool *out_decided) {
@@ -443,8 +456,16 @@ static hsc_status *judge_outputs(hsc__blame *b, const tally *t, bool *out_decide
     return judge_flaky(b, t);
   if (!b->right.outputs)
     return cannot_tell(b, "the outputs", b->right.why ? b->right.why : "there is no reference");
-  if (t->not_comparable)
-    return cannot_tell(b, "the outputs", "they are not of the reference's number or shapes");
+  if (t->not_comparable) {
+    *out_decided = false;
+    b->other_shapes = true;
+    take_symptom(b, HSC_SYMPTOM_WRONG);
+    b->shows = b->runs;
+    hsc__blame_tell(b, "do the outputs agree with the reference?",
+                    "they are not of its number or shapes");
+    hsc_agreement_compared(b->agreement, "the outputs", HSC_FINDING_DIFFERENT);
+    return NULL;
+  }
   hsc__blame_tell(b, "do the outputs agree with the reference?",
                   "%d of %d runs beyond the bound (%.3g, bound %.3g)", t->wrong, b->runs,
                   t->worst.seen, t->worst.bound);
@@ -571,8 +592,8 @@ hsc_status *hsc__blame_shows(hsc__blame *b, json_t *overrides, bool *out_shows, 
     if (ok && b->right.outputs)
       status =
           hsc__blame_distance(b, b->right.outputs, json_object_get(answer.body, "outputs"), &d);
-    *out_shows = d.wrong;
-    *out_known = d.known;
+    *out_shows = d.wrong || (b->other_shapes && ok && !d.known);
+    *out_known = d.known || *out_shows;
   } else {
     // another error than the one that is looked for says nothing of it
     *out_shows = !ok && symptom_of(answer.outcome) == b->symptom.kind;

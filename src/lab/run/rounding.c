@@ -79,6 +79,8 @@ static bool draws(const hsc_instr *instr) {
 
 hsc_status *hsc_program_perturbation(const char *path, double *out_share) {
   hsc_module *module = NULL;
+  bool single = false;
+  bool twice = false;
   *out_share = 1e-30;
   HSC_TRY(hsc_program_read_file(path, &module));
   HSC_FOR_EACH_COMPUTATION (module, computation)
@@ -87,7 +89,12 @@ hsc_status *hsc_program_perturbation(const char *path, double *out_share) {
         *out_share = fmax(*out_share, 0x1p-8);
       if (instr->shape.type == HSC_TYPE_F16)
         *out_share = fmax(*out_share, 0x1p-11);
+      single |= instr->shape.type == HSC_TYPE_F32;
+      twice |= hsc_type_real_part(instr->shape.type) == HSC_TYPE_F64;
     }
+  // values of 64 bits that were computed with 32 have the digits of 32
+  if (single && twice)
+    *out_share = fmax(*out_share, 0x1p-23);
   hsc_module_destroy(module);
   return NULL;
 }

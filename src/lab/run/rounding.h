@@ -28,8 +28,9 @@ double hsc_factor_unit(const char *platform);
 json_t *hsc_rounding_json(const json_t *moved);
 
 // The relative size of a perturbation of one last place: of the narrowest 16-bit float type that
-// the program computes with, else the least that moves anything (the worker rounds it up to a last
-// place of each input's own type). Errors: of reading the program.
+// the program computes with, or of f32 where it computes with f64 as well, else the least that
+// moves anything (the worker rounds it up to a last place of each input's own type). Errors: of
+// reading the program.
 HSC_MUST_USE hsc_status *hsc_program_perturbation(const char *path, double *out_share);
 
 // Whether a program draws random numbers for which no algorithm is laid down (rng, the global
