@@ -116,8 +116,9 @@ static hsc_status *run_command(const hsc_command *command,
   cli->quiet = common.quiet;
   cli->out_style = hsc_terminal_style(STDOUT_FILENO, (hsc_color_choice)common.color);
   cli->talk_style = hsc_terminal_style(STDERR_FILENO, (hsc_color_choice)common.color);
-  if (common.dims.count)
-    HSC_TRY(hsc_cli_size_programs(cli, command, args, &common.dims));
+  cli->dims = common.dims;
+  if (!command->body->sizes_programs)
+    HSC_TRY(hsc_cli_size_programs(cli, command->body->options, args));
   return command->body->run(args, cli);
 }
 

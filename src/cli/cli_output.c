@@ -114,19 +114,24 @@ void hsc_cli_progress(hsc_cli *cli, const char *format, ...) {
   hsc_bytes_deinit(&line);
 }
 
-hsc_status *hsc_cli_program_file(hsc_cli *cli, const char *path) {
+hsc_status *hsc_cli_check_readable(hsc_cli *cli, const char *path) {
   struct stat found;
-  if (!path)
-    return NULL;
   bool stream = !strcmp(path, "-") ||
                 (stat(path, &found) == 0 && !S_ISREG(found.st_mode) && !S_ISDIR(found.st_mode));
   if (stream)
     return hsc_cli_usage(cli, "workers read programs themselves, so a file is needed, not %s",
                          strcmp(path, "-") ? path : "standard input");
   // A file that is not there is a mistyped command, not an experiment that failed.
-  if (access(path, R_OK))
-    return hsc_status_errno(errno, "cannot open", path);
-  return S_ISREG(found.st_mode) ? hsc_cli_check_sizes(cli, path) : NULL;
+  return access(path, R_OK) ? hsc_status_errno(errno, "cannot open", path) : NULL;
+}
+
+hsc_status *hsc_cli_program_file(hsc_cli *cli, const char *path) {
+  struct stat found;
+  if (!path)
+    return NULL;
+  HSC_TRY(hsc_cli_check_readable(cli, path));
+  bool file = stat(path, &found) == 0 && S_ISREG(found.st_mode);
+  return file ? hsc_cli_check_sizes(cli, path) : NULL;
 }
 
 hsc_status *hsc_cli_check_sampling(hsc_cli *cli, double precision, double budget_s, bool exact) {

@@ -3,6 +3,7 @@
 #include "cli/document.h"
 #include "cli/command.h"
 #include "cli/probe_growth.h"
+#include "cli/sized_program.h"
 #include "doctor/explain.h"
 #include "lab/run/json_tree.h"
 #include "lab/run/run_counts.h"
@@ -39,7 +40,7 @@ static const hsc_option options[] = {
         NULL,
         "with --exponent: A,B,C the size of each file; N=A,B,C for one file, in "
         "which the number N is the size and is replaced; N may also be a dimension of "
-        "a parameter: x.0, 1.0"),
+        "a parameter: x.0, 1.0, or a symbolic dimension, b=8,16,32"),
     HSC_OPTION_INT_FROM(probe_args,
                         rounds,
                         "rounds",
@@ -223,12 +224,19 @@ static hsc_status *run_exponent(const probe_args *args, hsc_cli *cli) {
     return hsc_cli_usage(cli,
                          "--exponent takes a program: several files of it, or one with "
                          "--sizes N=A,B,C");
+  // With names of dimensions in --sizes, growth sizes the program itself.
+  bool named = args->sizes && strchr(args->sizes, '=');
+  hsc_dim_size *dims = NULL;
+  HSC_TRY(hsc_cli_read_sizes(cli, &dims));
   for (size_t i = 0; i < args->programs.count; i++)
-    HSC_TRY(hsc_cli_program_file(cli, args->programs.items[i]));
+    HSC_TRY(named ? hsc_cli_check_readable(cli, args->programs.items[i])
+                  : hsc_cli_program_file(cli, args->programs.items[i]));
   HSC_TRY(hsc_overrides_parse(args->overrides.items, args->overrides.count, &overrides));
   hsc_growth_options growth = {.programs = args->programs.items,
                                .program_count = args->programs.count,
                                .sizes = args->sizes,
+                               .dims = named ? dims : NULL,
+                               .dim_count = named ? (int)cli->dims.count : 0,
                                .device = args->device ? args->device : hsc_default_device(),
                                .overrides = overrides,
                                .rounds = (int)args->rounds,
@@ -247,7 +255,11 @@ static hsc_status *run_exponent(const probe_args *args, hsc_cli *cli) {
 }
 
 static hsc_status *run(const void *args_of_command, hsc_cli *cli) {
-  const probe_args *args = args_of_command;
+  probe_args own = *(const probe_args *)args_of_command;
+  const probe_args *args = &own;
+  bool named = args->exponent && args->sizes && strchr(args->sizes, '=');
+  if (!named)
+    HSC_TRY(hsc_cli_size_programs(cli, options, &own));
   if (!(args->limit_s > 0))
     return hsc_cli_usage(cli, "--limit must be above 0 s");
   if (args->exponent)
@@ -306,6 +318,7 @@ static hsc_status *run(const void *args_of_command, hsc_cli *cli) {
 
 const hsc_command_body hsc_command_probe = {
     .options = options,
+    .sizes_programs = true,
     .args_bytes = sizeof(probe_args),
     .run = run,
     .description =

@@ -35,6 +35,7 @@ typedef struct hsc_cli {
   int64_t progress_since_ns, progress_from;
   bool is_usage_error;  // set by hsc_cli_usage
   size_t after_dashes;  // arguments after `--`; 0 = there was none
+  hsc_list dims;        // --dim, NAME=N each; for a command that sizes its programs itself
   int exit_code;        // a command that did its work but found bad news sets 1 (default 0)
   hsc_arena *arena;     // lives as long as the command
 } hsc_cli;
@@ -45,6 +46,7 @@ typedef struct hsc_command_body {
   hsc_status *(*run)(const void *args, hsc_cli *cli);
   const char *description;  // paragraphs for --help and the page; may be NULL
   const char *examples;     // command lines, one per line; may be NULL
+  bool sizes_programs;      // it gives the sizes of --dim to its programs itself
 } hsc_command_body;
 
 #define HSC_COMMAND_GROUPS(GROUP) \
@@ -122,6 +124,8 @@ HSC_MUST_USE hsc_status *hsc_cli_check_sampling(hsc_cli *cli,
 // A program that workers will read, NULL = none was given: a usage error when it is standard input,
 // a pipe or a device, which they could not read, or has symbolic dimensions without sizes.
 HSC_MUST_USE hsc_status *hsc_cli_program_file(hsc_cli *cli, const char *path);
+// The same without a look at what is in it.
+HSC_MUST_USE hsc_status *hsc_cli_check_readable(hsc_cli *cli, const char *path);
 HSC_MUST_USE hsc_status *hsc_cli_usage(hsc_cli *cli, const char *format, ...) HSC_PRINTF(2, 3);
 
 // ---- help, made from the tables (help_text.c, completion.c) ----

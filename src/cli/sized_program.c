@@ -7,7 +7,6 @@
 #include "base/core/hash.h"
 #include "base/files/file_io.h"
 #include "base/text/text.h"
-#include "formats/common/formats.h"
 
 enum { MOST_UNPACKED_BYTES = INT32_MAX };
 
@@ -38,7 +37,8 @@ static hsc_status *read_size(hsc_cli *cli, const char *text, hsc_dim_size *out_s
   return hsc_arena_status(cli->arena);
 }
 
-static hsc_status *read_sizes(hsc_cli *cli, const hsc_list *dims, hsc_dim_size **out_sizes) {
+hsc_status *hsc_cli_read_sizes(hsc_cli *cli, hsc_dim_size **out_sizes) {
+  const hsc_list *dims = &cli->dims;
   hsc_dim_size *sizes = HSC_NEW_ARRAY(cli->arena, hsc_dim_size, dims->count + 1);
   HSC_TRY(hsc_arena_status(cli->arena));
   for (size_t i = 0; i < dims->count; i++) {
@@ -112,13 +112,13 @@ static hsc_status *size_program(hsc_cli *cli,
   return status;
 }
 
-hsc_status *hsc_cli_size_programs(hsc_cli *cli,
-                                  const hsc_command *command,
-                                  void *args,
-                                  const hsc_list *dims) {
+hsc_status *hsc_cli_size_programs(hsc_cli *cli, const hsc_option *options, void *args) {
   hsc_dim_size *sizes = NULL;
-  HSC_TRY(read_sizes(cli, dims, &sizes));
-  for (const hsc_option *it = command->body->options; it && it->kind != HSC_OPTION_KIND_END; it++) {
+  const hsc_list *dims = &cli->dims;
+  if (!dims->count)
+    return NULL;
+  HSC_TRY(hsc_cli_read_sizes(cli, &sizes));
+  for (const hsc_option *it = options; it && it->kind != HSC_OPTION_KIND_END; it++) {
     if (!is_program(it))
       continue;
     void *field = (char *)args + it->offset;
@@ -130,8 +130,10 @@ hsc_status *hsc_cli_size_programs(hsc_cli *cli,
     }
     hsc_list *list = field;
     size_t count = list->count > cli->after_dashes ? list->count - cli->after_dashes : 0;
-    const char **items = hsc_arena_copy(cli->arena, list->items, (list->count + 1) * sizeof *items);
+    const char **items = HSC_NEW_ARRAY(cli->arena, const char *, list->count + 1);
     HSC_TRY(hsc_arena_status(cli->arena));
+    for (size_t i = 0; i < list->count; i++)
+      items[i] = list->items[i];
     for (size_t i = 0; i < count; i++)
       HSC_TRY(size_program(cli, dims, sizes, &items[i]));
     list->items = items;

@@ -48,6 +48,8 @@ typedef struct growth {
   char *scratch, *dumps;
   hsc__growth_size sizes[HSC__GROWTH_MOST_SIZES];
   size_t size_count;
+  const char *symbol;       // the symbolic dimension that the sizes are of; NULL = something else
+  hsc__growth_limit limit;  // capacity 0: not known
   series series[QUANTITY_COUNT];
   char *why_not[QUANTITY_COUNT];  // heap
   part_list operators, passes;
@@ -186,6 +188,11 @@ done:
   return status;
 }
 
+// By a compiler that looks at its device's memory; not a worker that was killed for this machine's.
+static bool is_refused_for_memory(const hsc_answer *answer) {
+  return answer->outcome == HSC_OUTCOME_OUT_OF_MEMORY && !answer->exit.signal;
+}
+
 static hsc_status *measure_compile(growth *g, const hsc__growth_size *size, bool first) {
   hsc_answer answer = {0};
   json_t *more = json_pack("{s:s}", "job", "compile");
@@ -193,6 +200,10 @@ static hsc_status *measure_compile(growth *g, const hsc__growth_size *size, bool
   json_decref(more);
   if (status)
     return status;
+  if (is_refused_for_memory(&answer) && g->spec.memory_bytes > 0) {
+    hsc_answer_deinit(&answer);
+    return first ? add_sample(&g->series[MEMORY], size->size, INFINITY) : NULL;
+  }
   if (answer.outcome != HSC_OUTCOME_OK) {
     give_reason(&g->why_not[COMPILE], reason_of(&answer));
     give_reason(&g->why_not[MEMORY], reason_of(&answer));
@@ -290,6 +301,92 @@ static hsc_status *measure_all(growth *g) {
   return NULL;
 }
 
+// ---- what the memory holds ----------------------------------------------------------------------
+
+// What one compile says that the program needs: infinite where the compiler refuses it for that,
+// 0 where it says nothing.
+static hsc_status *need_of(growth *g, const char *path, double *out_bytes) {
+  hsc_answer answer = {0};
+  json_t *more = json_pack("{s:s}", "job", "compile");
+  hsc_status *status = call(g, &(hsc__growth_size){.path = path}, more, &answer);
+  json_decref(more);
+  *out_bytes = 0;
+  if (status)
+    return status;
+  if (answer.outcome == HSC_OUTCOME_OK)
+    *out_bytes = hsc_answer_memory_need(answer.body);
+  else if (is_refused_for_memory(&answer))
+    *out_bytes = INFINITY;
+  hsc_answer_deinit(&answer);
+  return NULL;
+}
+
+// Sizes that the program's own checks refuse are passed over, the largest first.
+static hsc_status *ask_for_need(void *user, double low, double size, hsc_growth_sample *out_seen) {
+  enum { MOST_REFUSED = 256 };
+  growth *g = user;
+  *out_seen = (hsc_growth_sample){0};
+  for (int i = 0; i < MOST_REFUSED && size > low; i++, size--) {
+    const char *path;
+    char text[96];
+    if (g->o->stop && *g->o->stop)
+      return HSC_ERR(CANCELLED, "stopped in the search for the largest size that fits");
+    hsc_status *status =
+        hsc__growth_size_symbol(g->o, g->symbol, size, g->scratch, g->arena, &path);
+    bool refused = status && hsc_status_code(status) == HSC_INVALID_ARGUMENT;
+    if (status && !refused)
+      return status;
+    hsc_status_free(status);
+    if (refused)
+      continue;
+    snprintf(text, sizeof text, "what fits: size %.0f", size);
+    if (g->o->progress)
+      g->o->progress(g->o->user, text);
+    out_seen->size = size;
+    return need_of(g, path, &out_seen->value);
+  }
+  return NULL;
+}
+
+static hsc_status *find_limit(growth *g) {
+  const series *memory = &g->series[MEMORY];
+  if (!(g->spec.memory_bytes > 0) || !memory->count || g->why_not[MEMORY])
+    return NULL;
+  return hsc__growth_find_limit(memory->samples, memory->count, (double)g->spec.memory_bytes,
+                                g->symbol ? ask_for_need : NULL, g, &g->limit);
+}
+
+static json_t *limit_json(const growth *g) {
+  const hsc__growth_limit *found = &g->limit;
+  json_t *row = json_object();
+  json_object_set_new(row, "capacity_bytes", hsc_json_real(found->capacity));
+  json_object_set_new(row, "largest_that_fits", hsc_json_real(found->fits ? found->fits : NAN));
+  json_object_set_new(row, "its_bytes", hsc_json_real(found->fits ? found->fits_need : NAN));
+  json_object_set_new(row, "least_that_does_not", hsc_json_real(found->lacks ? found->lacks : NAN));
+  json_object_set_new(row, "lacks_bytes",
+                      hsc_json_real(found->lacks ? found->lacks_need - found->capacity : NAN));
+  json_object_set_new(row, "compiles", json_integer(found->compiles));
+  return row;
+}
+
+static json_t *interval_json(hsc_interval e) {
+  return json_pack("{s:o, s:o, s:o}", "value", hsc_json_real(e.estimate), "low",
+                   hsc_json_real(e.low), "high", hsc_json_real(e.high));
+}
+
+// Where the time of runs, of compiles on a device that only compiles, begins to grow otherwise.
+static json_t *bend_json(const growth *g) {
+  double sizes[HSC__GROWTH_MOST_SIZES];
+  hsc__growth_bend bend;
+  const series *time = &g->series[g->series[RUN].count ? RUN : COMPILE];
+  for (size_t i = 0; i < g->size_count; i++)
+    sizes[i] = g->sizes[i].size;
+  if (!hsc__growth_find_bend(time->samples, time->count, sizes, g->size_count, &bend))
+    return json_null();
+  return json_pack("{s:o, s:o, s:o}", "size", hsc_json_real(bend.size), "before",
+                   interval_json(bend.before), "after", interval_json(bend.after));
+}
+
 // ---- the document -------------------------------------------------------------------------------
 
 // The least sample of a size; 0 where there is none.
@@ -370,6 +467,42 @@ static hsc_status *parts_json(const growth *g, const part_list *list, json_t **o
   return NULL;
 }
 
+static void append_bend(json_t *document, hsc_bytes *text) {
+  json_t *bend = json_object_get(document, "bend");
+  if (json_is_object(bend))
+    hsc_bytes_printf(text, "; it bends at %.0f: n^%.2f below, n^%.2f above",
+                     hsc_json_number(json_object_get(bend, "size")),
+                     hsc_json_number(hsc_json_path(bend, "before", "value", NULL)),
+                     hsc_json_number(hsc_json_path(bend, "after", "value", NULL)));
+}
+
+static void append_gib(double bytes, hsc_bytes *text) {
+  hsc_bytes_printf(text, "%.3g GiB", bytes / (1 << 30));
+}
+
+static void append_limit(json_t *document, hsc_bytes *text) {
+  json_t *limit = json_object_get(document, "memory_limit");
+  double fits = hsc_json_number(json_object_get(limit, "largest_that_fits"));
+  double lacks = hsc_json_number(json_object_get(limit, "least_that_does_not"));
+  if (!json_is_object(limit))
+    return;
+  hsc_bytes_append_text(text, "; of the device's ");
+  append_gib(hsc_json_number(json_object_get(limit, "capacity_bytes")), text);
+  const char *name = json_string_value(json_object_get(document, "dimension"));
+  const char *is = name ? " = " : "size ";
+  if (fits > 0) {
+    hsc_bytes_printf(text, ", %s%s%.0f takes ", name ? name : "", is, fits);
+    append_gib(hsc_json_number(json_object_get(limit, "its_bytes")), text);
+  }
+  if (lacks > 0) {
+    double missing = hsc_json_number(json_object_get(limit, "lacks_bytes"));
+    hsc_bytes_printf(text, ", %s%s%.0f %s", name ? name : "", is, lacks,
+                     missing > 0 ? "lacks " : "does not fit");
+    if (missing > 0)
+      append_gib(missing, text);
+  }
+}
+
 // The answer in one sentence, from the numbers beside it.
 static json_t *headline(json_t *document, bool runs) {
   json_t *parts = json_object_get(document, runs ? "operators" : "passes");
@@ -390,6 +523,8 @@ static json_t *headline(json_t *document, bool runs) {
                      100 * hsc_json_number(json_object_get(first, "growth_share")),
                      json_string_value(json_object_get(first, "name")),
                      hsc_json_number(json_object_get(first, "exponent")));
+  append_bend(document, &text);
+  append_limit(document, &text);
   json_t *sentence = json_string(hsc_bytes_text(&text));
   hsc_bytes_deinit(&text);
   return sentence;
@@ -419,6 +554,9 @@ static hsc_status *document_of(const growth *g, json_t **out) {
                    "not_measured", reasons);
   if (!*out)
     HSC_GOTO(hsc_status_out_of_memory());
+  json_object_set_new(*out, "dimension", g->symbol ? json_string(g->symbol) : json_null());
+  json_object_set_new(*out, "bend", bend_json(g));
+  json_object_set_new(*out, "memory_limit", g->limit.capacity > 0 ? limit_json(g) : json_null());
   json_object_set_new(*out, "headline", headline(*out, g->series[RUN].count > 0));
 done:
   json_decref(sizes);
@@ -499,8 +637,8 @@ hsc_status *hsc_growth(const hsc_growth_options *o, json_t **out_document) {
   HSC_GOTO(hsc_scratch_create_for_dumps(&g.dumps));
   if (o->keep_dir)
     HSC_GOTO(hsc_dir_make(o->keep_dir));
-  HSC_GOTO(
-      hsc__growth_sizes(o, o->keep_dir ? o->keep_dir : g.scratch, g.arena, g.sizes, &g.size_count));
+  HSC_GOTO(hsc__growth_sizes(o, o->keep_dir ? o->keep_dir : g.scratch, g.arena, g.sizes,
+                             &g.size_count, &g.symbol));
   if (o->only)
     leave_out(&g);
   else
@@ -513,6 +651,7 @@ hsc_status *hsc_growth(const hsc_growth_options *o, json_t **out_document) {
                                                       .stop = o->stop},
                             &g.worker));
   HSC_GOTO(measure_all(&g));
+  HSC_GOTO(find_limit(&g));
   HSC_GOTO(document_of(&g, out_document));
 done:
   hsc_lab_worker_destroy(g.worker);

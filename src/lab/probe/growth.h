@@ -13,6 +13,7 @@
 
 #include <jansson.h>
 
+#include "formats/common/formats.h"
 #include "lab/devices/devices.h"
 #include "stats/stats.h"
 
@@ -20,8 +21,11 @@ typedef struct hsc_growth_options {
   const char *const *programs;  // [program_count] paths: one program in several sizes, or one
   size_t program_count;
   // "A,B,C": the size of each file. "N=A,B,C": one file; the number N in it stands for the size and
-  // is replaced by each. NULL = told by the files' parameters
+  // is replaced by each, or N is a symbolic dimension, which gets them. NULL = told by the files'
+  // parameters
   const char *sizes;
+  const hsc_dim_size *dims;  // [dim_count] sizes of the program's other symbolic dimensions
+  int dim_count;
   const char *device;      // as --device takes it
   json_t *overrides;       // compile options {name: value}; NULL = none
   const char *executable;  // to start workers with; NULL = the running one

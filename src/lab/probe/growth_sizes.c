@@ -3,7 +3,8 @@
 //
 // A file says its size by its parameters: the one dimension that differs between the files. A copy
 // has every number of the text replaced that is the size: dimensions, bounds of loops and slices.
-// That is a guess about what a number means, which the verifier checks, as in probe_cut.c.
+// That is a guess about what a number means, which the verifier checks, as in probe_cut.c. A
+// symbolic dimension needs no guess: the program is read at each of the sizes.
 #include <ctype.h>
 #include <math.h>
 #include <stdlib.h>
@@ -68,17 +69,82 @@ static hsc_status *named_size(const char *name, size_t length, const char *path,
   return status;
 }
 
-static hsc_status *parse_sizes(
-    const char *text, const char *path, double *out_from, double *sizes, size_t *count) {
+// Whether the program has dimensions without sizes, those that the user gives aside.
+static bool is_symbolic(const hsc_growth_options *o, const char *path) {
+  hsc_bytes bytes = {0};
+  hsc_module *module = NULL;
+  hsc_status *status = hsc_file_read(path, &bytes);
+  if (!status)
+    status = hsc_program_read_sized(hsc_bytes_view(&bytes), path, o->dims, o->dim_count, &module);
+  bool symbolic = status && hsc_status_code(status) == HSC_FAILED_PRECONDITION;
+  hsc_status_free(status);  // what else is wrong with it is said where it is read
+  hsc_module_destroy(module);
+  hsc_bytes_deinit(&bytes);
+  return symbolic;
+}
+
+hsc_status *hsc__growth_size_symbol(const hsc_growth_options *o,
+                                    const char *name,
+                                    double size,
+                                    const char *directory,
+                                    hsc_arena *arena,
+                                    const char **out_path) {
+  hsc_bytes bytes = {0};
+  hsc_bytes written = {0};
+  hsc_module *module = NULL;
+  hsc_status *status = NULL;
+  hsc_dim_size *dims = HSC_NEW_ARRAY(arena, hsc_dim_size, o->dim_count + 1);
+  *out_path = hsc_arena_printf(arena, "%s/n%.0f.hlo.pb", directory, size);
+  HSC_TRY(hsc_arena_status(arena));
+  for (int i = 0; i < o->dim_count; i++)
+    dims[i] = o->dims[i];
+  dims[o->dim_count] = (hsc_dim_size){name, (int64_t)size};
+  HSC_GOTO(hsc_file_read(o->programs[0], &bytes));
+  HSC_GOTO(hsc_program_read_sized(hsc_bytes_view(&bytes), o->programs[0], dims, o->dim_count + 1,
+                                  &module));
+  HSC_GOTO(hsc_program_write(module, HSC_FORMAT_HLO_PROTO, &written));
+  HSC_GOTO(hsc_file_write_atomic(*out_path, written.data, written.size));
+done:
+  hsc_module_destroy(module);
+  hsc_bytes_deinit(&written);
+  hsc_bytes_deinit(&bytes);
+  return hsc_status_usage(status);
+}
+
+// What the sizes are of.
+typedef struct size_source {
+  double number;       // NAN: not a number in the program's text
+  const char *symbol;  // a symbolic dimension; in the arena
+} size_source;
+
+static bool is_scaled(const size_source *source) {
+  return source->symbol || !isnan(source->number);
+}
+
+static hsc_status *parse_sizes(const hsc_growth_options *o,
+                               hsc_arena *arena,
+                               size_source *source,
+                               double *sizes,
+                               size_t *count) {
+  const char *text = o->sizes;
+  const char *path = o->programs[0];
   const char *list = strchr(text, '=');
+  double *out_from = &source->number;
   *out_from = NAN;
   *count = 0;
   if (list) {
-    char *end;
-    *out_from = strtod(text, &end);
-    if (end != list)
-      HSC_TRY(named_size(text, (size_t)(list - text), path, out_from));
-    else if (!(*out_from >= 2) || *out_from != floor(*out_from))
+    size_t length = (size_t)(list - text);
+    *out_from = strspn(text, "0123456789") == length ? strtod(text, NULL) : NAN;
+    if (is_symbolic(o, path)) {
+      source->symbol = hsc_arena_strndup(arena, text, length);
+      *out_from = NAN;
+      HSC_TRY(hsc_arena_status(arena));
+    } else if (o->dim_count)
+      return size_error("%s has no symbolic dimension that --dim leaves for --sizes %s", path,
+                        text);
+    else if (isnan(*out_from))
+      HSC_TRY(named_size(text, length, path, out_from));
+    else if (!(*out_from >= 2))
       return hsc_status_hint(
           size_error("'%.*s' is not a size of a program", (int)(list - text), text),
           "write the number that stands for the size in the program: --sizes 1000=1000,2000,4000");
@@ -217,14 +283,16 @@ hsc_status *hsc__growth_sizes(const hsc_growth_options *o,
                               const char *directory,
                               hsc_arena *arena,
                               hsc__growth_size *sizes,
-                              size_t *out_count) {
+                              size_t *out_count,
+                              const char **out_symbol) {
   static const char *const how =
       "give the program in several sizes (hloscope probe --exponent n1.mlir n2.mlir n3.mlir), or "
       "one file and the number in it, or the dimension of a parameter, that is the size: --sizes "
-      "1000=1000,2000,4000, --sizes x.0=1000,2000,4000";
+      "1000=1000,2000,4000, --sizes x.0=1000,2000,4000; of a program with symbolic shapes the "
+      "dimension: --sizes b=8,16,32";
   hsc_module *modules[HSC__GROWTH_MOST_SIZES] = {0};
   double values[HSC__GROWTH_MOST_SIZES];
-  double from = NAN;
+  size_source source = {.number = NAN};
   size_t value_count = 0;
   size_t count = o->program_count;
   hsc_bytes text = {0};
@@ -232,24 +300,28 @@ hsc_status *hsc__growth_sizes(const hsc_growth_options *o,
   if (count > HSC__GROWTH_MOST_SIZES)
     return size_error("more than %d programs", HSC__GROWTH_MOST_SIZES);
   if (o->sizes)
-    HSC_TRY(parse_sizes(o->sizes, o->programs[0], &from, values, &value_count));
-  if (!isnan(from) && count != 1)
+    HSC_TRY(parse_sizes(o, arena, &source, values, &value_count));
+  bool scaled = is_scaled(&source);
+  if (scaled && count != 1)
     return size_error("--sizes %s scales one program, not %zu", o->sizes, count);
-  if (isnan(from) && o->sizes && value_count != count && count > 1)
+  if (!scaled && o->sizes && value_count != count && count > 1)
     return size_error("--sizes names %zu sizes for %zu files", value_count, count);
-  if ((isnan(from) ? count : value_count) < 2)
+  if ((scaled ? value_count : count) < 2)
     return hsc_status_hint(size_error("one size has no exponent"), "%s", how);
-  if (!isnan(from)) {
+  if (scaled) {
     HSC_GOTO(hsc_file_read(o->programs[0], &text));
     count = value_count;
   }
   for (size_t i = 0; i < count; i++) {
     sizes[i] = (hsc__growth_size){.size = o->sizes ? values[i] : NAN, .path = o->programs[0]};
-    if (isnan(from))
-      sizes[i].path = o->programs[i];
-    else
+    if (source.symbol)
       HSC_GOTO(
-          scale_program(o->programs[0], from, hsc_bytes_view(&text), directory, arena, &sizes[i]));
+          hsc__growth_size_symbol(o, source.symbol, values[i], directory, arena, &sizes[i].path));
+    else if (scaled)
+      HSC_GOTO(scale_program(o->programs[0], source.number, hsc_bytes_view(&text), directory, arena,
+                             &sizes[i]));
+    else
+      sizes[i].path = o->programs[i];
     HSC_GOTO(hsc_program_read_file(sizes[i].path, &modules[i]));
     sizes[i].cost_known = growth_cost(modules[i], &sizes[i].cost);
   }
@@ -260,6 +332,7 @@ hsc_status *hsc__growth_sizes(const hsc_growth_options *o,
   }
   HSC_GOTO(check_sizes(sizes, count));
   *out_count = count;
+  *out_symbol = source.symbol;
 done:
   for (size_t i = 0; i < HSC__GROWTH_MOST_SIZES; i++)
     hsc_module_destroy(modules[i]);
@@ -273,7 +346,8 @@ hsc_status *hsc_growth_programs(const hsc_growth_options *o,
                                 hsc_growth_program **out_programs,
                                 size_t *out_count) {
   hsc__growth_size sizes[HSC__GROWTH_MOST_SIZES];
-  HSC_TRY(hsc__growth_sizes(o, directory, arena, sizes, out_count));
+  const char *symbol;
+  HSC_TRY(hsc__growth_sizes(o, directory, arena, sizes, out_count, &symbol));
   *out_programs = HSC_NEW_ARRAY(arena, hsc_growth_program, *out_count);
   HSC_TRY(hsc_arena_status(arena));
   for (size_t i = 0; i < *out_count; i++)
