@@ -7,7 +7,7 @@
 
 // True when the command takes programs, and so --dim.
 bool hsc_command_takes_programs(const hsc_command *command);
-// Replaces each program among the positional arguments (rows: `options`) by a copy with the sizes of
+// Replaces each program among the positional arguments (rows: `options`) by a copy with sizes of
 // cli->dims, in the folder `sized` of the cache: NAME.b=8.hlo.pb. Errors: those of reading; a usage
 // error for what is no size.
 HSC_MUST_USE hsc_status *hsc_cli_size_programs(hsc_cli *cli, const hsc_option *options, void *args);
