@@ -69,16 +69,9 @@ static bool is_on(const char *value) {
   return value && *value && strcmp(value, "0") != 0 && strcasecmp(value, "false") != 0;
 }
 
-static void contradictions(hsc__check_context *cx) {
+static void contradictions_of_gpus(hsc__check_context *cx) {
   const char *platforms = hsc__env(cx, "JAX_PLATFORMS");
-  const char *fraction = hsc__env(cx, "XLA_PYTHON_CLIENT_MEM_FRACTION");
-  const char *preallocate = hsc__env(cx, "XLA_PYTHON_CLIENT_PREALLOCATE");
-  const char *device = hsc__env(cx, "PJRT_DEVICE");
-  const char *cores = hsc__env(cx, "NEURON_RT_VISIBLE_CORES");
-  const char *core_count = hsc__env(cx, "NEURON_RT_NUM_CORES");
   const char *cuda = hsc__env(cx, "CUDA_VISIBLE_DEVICES");
-  const char *cache = hsc__env(cx, "JAX_COMPILATION_CACHE_DIR");
-  const char *cache_on = hsc__env(cx, "JAX_ENABLE_COMPILATION_CACHE");
   if (platforms && strstr(platforms, "gpu")) {
     hsc__say(cx, HSC_VERDICT_WARNING,
              "JAX_PLATFORMS=%s: 'gpu' is an alias that fails where no GPU plugin is installed",
@@ -89,49 +82,68 @@ static void contradictions(hsc__check_context *cx) {
     hsc__say(cx, HSC_VERDICT_ERROR, "JAX_PLATFORMS wants a GPU, but CUDA_VISIBLE_DEVICES is empty");
     hsc__fix(cx, "unset CUDA_VISIBLE_DEVICES or give it numbers");
   }
-  if (fraction) {
-    double share = strtod(fraction, NULL);
-    if (share > 1 || share <= 0) {
-      hsc__say(cx, HSC_VERDICT_ERROR,
-               "XLA_PYTHON_CLIENT_MEM_FRACTION=%s is no share between 0 and 1", fraction);
-      hsc__fix(cx, "XLA_PYTHON_CLIENT_MEM_FRACTION=.75");
-    }
+}
+
+static void contradictions_of_memory(hsc__check_context *cx) {
+  const char *fraction = hsc__env(cx, "XLA_PYTHON_CLIENT_MEM_FRACTION");
+  const char *preallocate = hsc__env(cx, "XLA_PYTHON_CLIENT_PREALLOCATE");
+  const char *allocator = hsc__env(cx, "XLA_PYTHON_CLIENT_ALLOCATOR");
+  double share = fraction ? strtod(fraction, NULL) : 1;
+  if (share > 1 || share <= 0) {
+    hsc__say(cx, HSC_VERDICT_ERROR, "XLA_PYTHON_CLIENT_MEM_FRACTION=%s is no share between 0 and 1",
+             fraction);
+    hsc__fix(cx, "XLA_PYTHON_CLIENT_MEM_FRACTION=.75");
   }
-  if (preallocate && !is_on(preallocate) && hsc__env(cx, "XLA_PYTHON_CLIENT_ALLOCATOR") &&
-      !strcmp(hsc__env(cx, "XLA_PYTHON_CLIENT_ALLOCATOR"), "platform")) {
+  if (preallocate && !is_on(preallocate) && allocator && !strcmp(allocator, "platform")) {
     hsc__say(cx, HSC_VERDICT_WARNING,
              "the allocator 'platform' asks the driver for every buffer: slow");
     hsc__fix(cx, "unset XLA_PYTHON_CLIENT_ALLOCATOR when memory is not what you look for");
   }
+}
+
+// torch_xla's choice of a device.
+static void contradictions_of_pjrt_device(hsc__check_context *cx) {
+  static const char *const devices[] = {"CPU", "TPU", "NEURON", "XPU", "CUDA", "HLOSCOPE", "GPU"};
+  const char *device = hsc__env(cx, "PJRT_DEVICE");
+  if (!device || !*device)
+    return;
+  bool known = false;
+  for (size_t i = 0; i < HSC_COUNT_OF(devices); i++)
+    known |= !strcmp(device, devices[i]);
+  const char *near = known ? NULL : hsc_did_you_mean(device, devices, HSC_COUNT_OF(devices));
+  if (near) {
+    hsc__say(cx, HSC_VERDICT_ERROR, "PJRT_DEVICE=%s: no such device; did you mean %s?", device,
+             near);
+    hsc__fix(cx, "PJRT_DEVICE=%s", near);
+  }
+  if (!strcmp(device, "CUDA") || !strcmp(device, "GPU")) {
+    hsc__say(cx, HSC_VERDICT_WARNING, "PJRT_DEVICE=%s: torch_xla 2.9 has no CUDA device any more",
+             device);
+    hsc__fix(cx, "use torch itself on CUDA, or an older torch_xla");
+  }
+}
+
+static void contradictions(hsc__check_context *cx) {
+  const char *cores = hsc__env(cx, "NEURON_RT_VISIBLE_CORES");
+  const char *core_count = hsc__env(cx, "NEURON_RT_NUM_CORES");
+  const char *cache = hsc__env(cx, "JAX_COMPILATION_CACHE_DIR");
+  const char *cache_on = hsc__env(cx, "JAX_ENABLE_COMPILATION_CACHE");
+  const char *without_jit = hsc__env(cx, "JAX_DISABLE_JIT");
+  contradictions_of_gpus(cx);
+  contradictions_of_memory(cx);
   if (cores && core_count) {
     hsc__say(cx, HSC_VERDICT_WARNING,
              "NEURON_RT_VISIBLE_CORES and NEURON_RT_NUM_CORES are both set; the first wins");
     hsc__fix(cx, "unset one of them");
   }
-  static const char *const devices[] = {"CPU", "TPU", "NEURON", "XPU", "CUDA", "HLOSCOPE", "GPU"};
-  if (device && *device) {
-    bool known = false;
-    for (size_t i = 0; i < HSC_COUNT_OF(devices); i++)
-      known |= !strcmp(device, devices[i]);
-    const char *near = known ? NULL : hsc_did_you_mean(device, devices, HSC_COUNT_OF(devices));
-    if (!known && near) {
-      hsc__say(cx, HSC_VERDICT_ERROR, "PJRT_DEVICE=%s: no such device; did you mean %s?", device,
-               near);
-      hsc__fix(cx, "PJRT_DEVICE=%s", near);
-    }
-    if (!strcmp(device, "CUDA") || !strcmp(device, "GPU")) {
-      hsc__say(cx, HSC_VERDICT_WARNING, "PJRT_DEVICE=%s: torch_xla 2.9 has no CUDA device any more",
-               device);
-      hsc__fix(cx, "use torch itself on CUDA, or an older torch_xla");
-    }
-  }
+  contradictions_of_pjrt_device(cx);
   if (cache && *cache && cache_on && !is_on(cache_on)) {
     hsc__say(cx, HSC_VERDICT_WARNING,
              "JAX_COMPILATION_CACHE_DIR is set, but JAX_ENABLE_COMPILATION_CACHE switches the "
              "cache off");
     hsc__fix(cx, "unset JAX_ENABLE_COMPILATION_CACHE");
   }
-  if (hsc__env(cx, "JAX_DISABLE_JIT") && is_on(hsc__env(cx, "JAX_DISABLE_JIT"))) {
+  if (without_jit && is_on(without_jit)) {
     hsc__say(cx, HSC_VERDICT_WARNING, "JAX_DISABLE_JIT: nothing is compiled, everything is slow");
     hsc__fix(cx, "unset JAX_DISABLE_JIT");
   }

@@ -337,6 +337,31 @@ static hsc_status *read_metadata(hsc_parquet_file *file, thrift *t) {
   return NULL;
 }
 
+// Rows are counted from the chunks: a file's own number is not to be trusted with an allocation.
+static hsc_status *check_row_counts(const hsc_parquet_file *file) {
+  hsc_view b = file->bytes;
+  for (size_t c = 0; c < file->column_count; c++) {
+    if (file->columns[c].nested)
+      continue;
+    size_t rows = 0;
+    for (size_t g = 0; g < file->group_count; g++) {
+      int64_t values = file->chunks[g * file->column_count + c].values;
+      if (values < 0 || !hsc_add_size(rows, (size_t)values, &rows))
+        return damaged(file, b.data, "a negative number of values");
+    }
+    if (rows != file->row_count)
+      return HSC_ERR(INVALID_ARGUMENT,
+                     "damaged Parquet file: column '%s' has %zu values, the file %zu rows",
+                     file->columns[c].name, rows, file->row_count);
+  }
+  for (size_t g = 0; g < file->group_count; g++)
+    for (size_t c = 0; c < file->column_count; c++)
+      if (!file->columns[c].nested && (size_t)file->chunks[g * file->column_count + c].values !=
+                                          hsc_parquet_group_rows(file, g))
+        return damaged(file, b.data, "a row group whose columns differ in length");
+  return NULL;
+}
+
 static hsc_status *read_footer(hsc_parquet_file *file) {
   hsc_view b = file->bytes;
   if (b.size < 12 || memcmp(b.data, "PAR1", 4))
@@ -370,26 +395,7 @@ static hsc_status *read_footer(hsc_parquet_file *file) {
     status = damaged(file, t.at, "the footer");
   if (status)
     return status;
-  // Rows are counted from the chunks: a file's own number is not to be trusted with an allocation.
-  for (size_t c = 0; c < file->column_count; c++) {
-    if (file->columns[c].nested)
-      continue;
-    size_t rows = 0;
-    for (size_t g = 0; g < file->group_count; g++) {
-      int64_t values = file->chunks[g * file->column_count + c].values;
-      if (values < 0 || !hsc_add_size(rows, (size_t)values, &rows))
-        return damaged(file, b.data, "a negative number of values");
-    }
-    if (rows != file->row_count)
-      return HSC_ERR(INVALID_ARGUMENT,
-                     "damaged Parquet file: column '%s' has %zu values, the file %zu rows",
-                     file->columns[c].name, rows, file->row_count);
-  }
-  for (size_t g = 0; g < file->group_count; g++)
-    for (size_t c = 0; c < file->column_count; c++)
-      if (!file->columns[c].nested && (size_t)file->chunks[g * file->column_count + c].values !=
-                                          hsc_parquet_group_rows(file, g))
-        return damaged(file, b.data, "a row group whose columns differ in length");
+  HSC_TRY(check_row_counts(file));
   // A page of one repeated value may be short, but not a billion times shorter than its rows.
   if (file->row_count > ((size_t)1 << 30))
     return HSC_ERR(UNIMPLEMENTED, "the Parquet file has %zu rows; 2^30 are read at most",

@@ -951,9 +951,74 @@ static bool parsed_write(const hsc__proto_row *row, hsc_view value, hsc_bytes *o
   return ok;
 }
 
-bool hsc__proto_text_to(const hsc__proto_row *row, hsc_view value, hsc_bytes *out) {
+static bool int_write(const hsc__proto_row *row, hsc_view value, hsc_bytes *out) {
   hsc__scan scan = hsc__scan_of(value);
   int64_t number;
+  if (!hsc__scan_int(&scan, &number) || !hsc__scan_done(&scan))
+    return false;
+  if (row->kind == HSC__PROTO_INFERRED_DIM)
+    hsc_wire_put_packed(out, row->number, &number, 1);
+  else
+    hsc_wire_put_varint(out, row->number, (uint64_t)number);
+  return true;
+}
+
+static bool bool_write(const hsc__proto_row *row, hsc_view value, hsc_bytes *out) {
+  hsc__scan scan = hsc__scan_of(value);
+  bool is_true = hsc__scan_word(&scan, "true");
+  if (!is_true && !hsc__scan_word(&scan, "false"))
+    return false;
+  hsc_wire_put_bool(out, row->number, is_true);
+  return true;
+}
+
+static bool quoted_write(const hsc__proto_row *row, hsc_view value, hsc_bytes *out) {
+  hsc__scan scan = hsc__scan_of(value);
+  hsc_bytes text = {0};
+  bool ok = hsc__scan_string(&scan, &text) && hsc__scan_done(&scan);
+  if (ok)
+    hsc_wire_put_bytes(out, row->number, hsc_bytes_text(&text), text.size);
+  hsc_bytes_deinit(&text);
+  return ok;
+}
+
+// "{default,highest}"
+static bool precision_write(const hsc__proto_row *row, hsc_view value, hsc_bytes *out) {
+  hsc__scan scan = hsc__scan_of(value);
+  int64_t values[64];
+  size_t count = 0;
+  if (!hsc__scan_char(&scan, '{'))
+    return false;
+  while (!hsc__scan_char(&scan, '}')) {
+    int precision = hsc__word_number(HSC__WORDS_PRECISION, hsc__scan_ident(&scan));
+    if (precision < 0 || count == 64)
+      return false;
+    values[count++] = precision;
+    hsc__scan_char(&scan, ',');
+  }
+  size_t mark = hsc_wire_begin(out, row->number);
+  hsc_wire_put_packed(out, 1, values, count);
+  hsc_wire_end(out, mark);
+  return true;
+}
+
+// One of the words of an enumeration; false for kinds that have none.
+static bool word_write(const hsc__proto_row *row, hsc_view value, hsc_bytes *out) {
+  hsc__scan scan = hsc__scan_of(value);
+  const char *const *words = words_of((hsc__proto_kind)row->kind);
+  if (!words)
+    return false;
+  hsc_view word = hsc__scan_ident(&scan);
+  for (uint64_t i = 0; words[i]; i++) {
+    if (!hsc_view_equals_text(word, words[i]))
+      continue;
+    hsc_wire_put_varint(out, row->number, i);
+    return hsc__scan_done(&scan);
+  }
+  return false;
+}
+
+bool hsc__proto_text_to(const hsc__proto_row *row, hsc_view value, hsc_bytes *out) {
   switch ((hsc__proto_kind)row->kind) {
     case HSC__PROTO_ALIASING:
       return hsc__proto_aliasing_write(value, out, row->number);
@@ -963,47 +1028,14 @@ bool hsc__proto_text_to(const hsc__proto_row *row, hsc_view value, hsc_bytes *ou
       return parsed_write(row, value, out);
     case HSC__PROTO_INT:
     case HSC__PROTO_INT_OVER_1:
-      if (!hsc__scan_int(&scan, &number) || !hsc__scan_done(&scan))
-        return false;
-      hsc_wire_put_varint(out, row->number, (uint64_t)number);
-      return true;
     case HSC__PROTO_INFERRED_DIM:
-      if (!hsc__scan_int(&scan, &number) || !hsc__scan_done(&scan))
-        return false;
-      hsc_wire_put_packed(out, row->number, &number, 1);
-      return true;
-    case HSC__PROTO_TRUE: {
-      bool is_true = hsc__scan_word(&scan, "true");
-      if (!is_true && !hsc__scan_word(&scan, "false"))
-        return false;
-      hsc_wire_put_bool(out, row->number, is_true);
-      return true;
-    }
-    case HSC__PROTO_QUOTED: {
-      hsc_bytes text = {0};
-      bool ok = hsc__scan_string(&scan, &text) && hsc__scan_done(&scan);
-      if (ok)
-        hsc_wire_put_bytes(out, row->number, hsc_bytes_text(&text), text.size);
-      hsc_bytes_deinit(&text);
-      return ok;
-    }
-    case HSC__PROTO_PRECISION: {
-      int64_t values[64];
-      size_t count = 0;
-      if (!hsc__scan_char(&scan, '{'))
-        return false;
-      while (!hsc__scan_char(&scan, '}')) {
-        int precision = hsc__word_number(HSC__WORDS_PRECISION, hsc__scan_ident(&scan));
-        if (precision < 0 || count == 64)
-          return false;
-        values[count++] = precision;
-        hsc__scan_char(&scan, ',');
-      }
-      size_t mark = hsc_wire_begin(out, row->number);
-      hsc_wire_put_packed(out, 1, values, count);
-      hsc_wire_end(out, mark);
-      return true;
-    }
+      return int_write(row, value, out);
+    case HSC__PROTO_TRUE:
+      return bool_write(row, value, out);
+    case HSC__PROTO_QUOTED:
+      return quoted_write(row, value, out);
+    case HSC__PROTO_PRECISION:
+      return precision_write(row, value, out);
     case HSC__PROTO_ACCURACY:
       return accuracy_write(value, out, row->number);
     case HSC__PROTO_STATISTICS:
@@ -1019,17 +1051,6 @@ bool hsc__proto_text_to(const hsc__proto_row *row, hsc_view value, hsc_bytes *ou
       return true;
     }
     default:
-      break;
+      return word_write(row, value, out);
   }
-  const char *const *words = words_of((hsc__proto_kind)row->kind);
-  if (!words)
-    return false;
-  hsc_view word = hsc__scan_ident(&scan);
-  for (uint64_t i = 0; words[i]; i++) {
-    if (!hsc_view_equals_text(word, words[i]))
-      continue;
-    hsc_wire_put_varint(out, row->number, i);
-    return hsc__scan_done(&scan);
-  }
-  return false;
 }

@@ -132,58 +132,69 @@ static bool parse_layout(hsc__hlo_parser *p, hsc_shape *shape) {
   return true;
 }
 
+static bool unknown_type(hsc__hlo_parser *p, const char *at, hsc_view word) {
+  const char *candidates[HSC_TYPE_COUNT];
+  size_t count = 0;
+  for (int t = HSC_TYPE_PRED; t < HSC_TYPE_COUNT; t++)
+    if (t != HSC_TYPE_TUPLE)
+      candidates[count++] = hsc_type_text((hsc_type)t);
+  char text[64];
+  snprintf(text, sizeof text, "%.*s", hsc_view_shown(word, 60), word.data);
+  const char *near = hsc_did_you_mean(text, candidates, count);
+  return near ? hsc__hlo_error(p, at, "unknown element type '%s'; did you mean '%s'?", text, near)
+              : hsc__hlo_error(p, at, "unknown element type '%s'", text);
+}
+
+// "2,<=3": at most HSC_MAX_RANK; `dynamic` says which ones are bounds.
+static bool parse_dims(hsc__hlo_parser *p, int64_t *dims, bool *dynamic, int *out_rank) {
+  int rank = 0;
+  do {
+    hsc__hlo_skip_space(p);
+    const char *dim_at = p->p;
+    if (rank == HSC_MAX_RANK)
+      return hsc__hlo_error(p, dim_at, "more than %d dimensions", HSC_MAX_RANK);
+    if (*p->p == '?')
+      return hsc__hlo_error(p, dim_at,
+                            "a dimension without a bound: not built yet: shapes must have bounds");
+    dynamic[rank] = p->p[0] == '<' && p->p[1] == '=';
+    if (dynamic[rank])
+      p->p += 2;
+    if (!hsc__hlo_int(p, &dims[rank]))
+      return false;
+    if (dims[rank] < 0)
+      return hsc__hlo_error(p, dim_at, "a dimension cannot be negative");
+    rank++;
+  } while (hsc__hlo_accept(p, ','));
+  *out_rank = rank;
+  return true;
+}
+
 static bool parse_array(hsc__hlo_parser *p, hsc_shape *shape) {
   const char *at = p->p;
   hsc_view word;
+  hsc_type type;
   if (!hsc__hlo_word(p, "a shape", &word))
     return false;
-  hsc_type type;
-  if (!hsc_type_parse(word, &type) || type == HSC_TYPE_INVALID || type == HSC_TYPE_TUPLE) {
-    const char *candidates[HSC_TYPE_COUNT];
-    size_t count = 0;
-    for (int t = HSC_TYPE_PRED; t < HSC_TYPE_COUNT; t++)
-      if (t != HSC_TYPE_TUPLE)
-        candidates[count++] = hsc_type_text((hsc_type)t);
-    char text[64];
-    snprintf(text, sizeof text, "%.*s", hsc_view_shown(word, 60), word.data);
-    const char *near = hsc_did_you_mean(text, candidates, count);
-    return near ? hsc__hlo_error(p, at, "unknown element type '%s'; did you mean '%s'?", text, near)
-                : hsc__hlo_error(p, at, "unknown element type '%s'", text);
-  }
+  if (!hsc_type_parse(word, &type) || type == HSC_TYPE_INVALID || type == HSC_TYPE_TUPLE)
+    return unknown_type(p, at, word);
   if (!hsc__hlo_expect(p, '[', "after the element type"))
     return false;
   int64_t dims[HSC_MAX_RANK];
   bool dynamic[HSC_MAX_RANK];
-  bool any_dynamic = false;
   int rank = 0;
-  if (!hsc__hlo_peek(p, ']')) {
-    do {
-      hsc__hlo_skip_space(p);
-      const char *dim_at = p->p;
-      if (rank == HSC_MAX_RANK)
-        return hsc__hlo_error(p, dim_at, "more than %d dimensions", HSC_MAX_RANK);
-      if (*p->p == '?')
-        return hsc__hlo_error(
-            p, dim_at, "a dimension without a bound: not built yet: shapes must have bounds");
-      dynamic[rank] = p->p[0] == '<' && p->p[1] == '=';
-      if (dynamic[rank])
-        p->p += 2;
-      any_dynamic |= dynamic[rank];
-      if (!hsc__hlo_int(p, &dims[rank]))
-        return false;
-      if (dims[rank] < 0)
-        return hsc__hlo_error(p, dim_at, "a dimension cannot be negative");
-      rank++;
-    } while (hsc__hlo_accept(p, ','));
-  }
+  if (!hsc__hlo_peek(p, ']') && !parse_dims(p, dims, dynamic, &rank))
+    return false;
   if (!hsc__hlo_expect(p, ']', "or ',' in the list of dimensions"))
     return false;
   if (rank > 0 && (type == HSC_TYPE_TOKEN || type == HSC_TYPE_OPAQUE))
     return hsc__hlo_error(p, at, "%s has no dimensions", hsc_type_text(type));
+  bool any_dynamic = false;
   int64_t bytes = (int64_t)hsc_type_bytes(type);
-  for (int i = 0; i < rank; i++)
+  for (int i = 0; i < rank; i++) {
+    any_dynamic |= dynamic[i];
     if (dims[i] > 0 && __builtin_mul_overflow(bytes, dims[i], &bytes))
       return hsc__hlo_error(p, at, "the shape is larger than 2^63 bytes");
+  }
   *shape = (hsc_shape){.type = type, .rank = rank};
   if (rank > 0) {
     shape->dims = hsc_arena_copy(p->arena, dims, sizeof *dims * (size_t)rank);

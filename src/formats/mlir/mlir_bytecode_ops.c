@@ -187,6 +187,24 @@ static void read_native_properties(hsc__bc_reader *r,
     read_dict_into(r, &all, op);
 }
 
+// The dialect sdy: a list of attributes; they are distinguished by what they are.
+static void read_sdy_properties(hsc__bc_reader *r, hsc__mlir_op *op, hsc__bc_cursor data) {
+  hsc__mlir_named list[8];
+  int count = 0;
+  while (data.at < data.end && count < (int)HSC_COUNT_OF(list) && !r->status)
+    list[count++] =
+        (hsc__mlir_named){HSC_VIEW("sdy"), hsc__bc_attr_at(r, &data, hsc__bc_varint(r, &data))};
+  hsc__mlir_named *all = hsc__bc_make(r, sizeof *all, (size_t)(op->attr_count + count));
+  if (r->status)
+    return;
+  if (op->attr_count)
+    memcpy(all, op->attrs, sizeof *all * (size_t)op->attr_count);
+  if (count)
+    memcpy(all + op->attr_count, list, sizeof *all * (size_t)count);
+  op->attrs = all;
+  op->attr_count += count;
+}
+
 static void read_op_properties(hsc__bc_reader *r,
                                hsc__bc_cursor *c,
                                const hsc__bc_op_name *name,
@@ -210,22 +228,8 @@ static void read_op_properties(hsc__bc_reader *r,
   // The module's: its name and visibility, both optional.
   bool optional = !strcmp(name->dialect, "builtin") && !strcmp(name->name, "module");
   const char *attrs = optional ? "sym_name sym_visibility" : name->attrs;
-  // a list of attributes; they are distinguished by what they are
   if (!strcmp(name->dialect, "sdy")) {
-    hsc__mlir_named list[8];
-    int count = 0;
-    while (data.at < data.end && count < (int)HSC_COUNT_OF(list) && !r->status)
-      list[count++] =
-          (hsc__mlir_named){HSC_VIEW("sdy"), hsc__bc_attr_at(r, &data, hsc__bc_varint(r, &data))};
-    hsc__mlir_named *all = hsc__bc_make(r, sizeof *all, (size_t)(op->attr_count + count));
-    if (r->status)
-      return;
-    if (op->attr_count)
-      memcpy(all, op->attrs, sizeof *all * (size_t)op->attr_count);
-    if (count)
-      memcpy(all + op->attr_count, list, sizeof *all * (size_t)count);
-    op->attrs = all;
-    op->attr_count += count;
+    read_sdy_properties(r, op, data);
     return;
   }
   bool native = !strcmp(name->dialect, "stablehlo") || !strcmp(name->dialect, "chlo") ||
@@ -264,6 +268,58 @@ static void read_op_properties(hsc__bc_reader *r,
         .data = set->data, .of = name, .attrs = list, .count = op->attr_count};
 }
 
+static void read_results(hsc__bc_reader *r,
+                         hsc__bc_cursor *c,
+                         hsc__mlir_block *block,
+                         hsc__mlir_op *op) {
+  size_t count = hsc__bc_count_of(r, c, 1);
+  op->results = hsc__bc_make(r, sizeof *op->results, count);
+  for (size_t i = 0; i < count && !r->status; i++)
+    op->results[i] = (hsc__mlir_value){
+        .type = hsc__bc_type_at(r, c, hsc__bc_varint(r, c)), .owner = op, .block = block};
+  op->result_count = (int32_t)count;
+}
+
+static void read_operands(hsc__bc_reader *r,
+                          hsc__bc_cursor *c,
+                          const scope *values,
+                          hsc__mlir_op *op) {
+  size_t count = hsc__bc_count_of(r, c, 1);
+  op->operands = hsc__bc_make(r, sizeof *op->operands, count);
+  for (size_t i = 0; i < count && !r->status; i++) {
+    op->operands[i] = value_at(r, c, values, hsc__bc_varint(r, c));
+    if (!r->status && !op->operands[i])
+      hsc__bc_fail(r, c, "a value is used before its definition");
+  }
+  op->operand_count = (int32_t)count;
+}
+
+// `encoding`: the number of regions, and in its lowest bit whether they see no values from outside;
+// such ones are in a section of their own from a version on.
+static void read_regions(
+    hsc__bc_reader *r, hsc__bc_cursor *c, scope *values, uint64_t encoding, hsc__mlir_op *op) {
+  bool isolated = encoding & 1;
+  uint64_t regions = encoding >> 1;
+  if (regions > hsc__bc_left(c))
+    return hsc__bc_fail(r, c, "more regions than what is left");
+  if (++r->nesting >= HSC__BC_MAX_NESTING)
+    hsc__bc_fail(r, c, "regions are nested too deeply");
+  op->regions = hsc__bc_make(r, sizeof *op->regions, (size_t)regions);
+  hsc__bc_cursor own = {0};
+  hsc__bc_cursor *from = c;
+  if (isolated && r->version >= HSC__BC_VERSION_LAZY_LOADING) {
+    int id = HSC__BC_SECTION_IR;
+    own = hsc__bc_section(r, c, &id);
+    if (!r->status && id != HSC__BC_SECTION_IR)
+      hsc__bc_fail(r, c, "a region is in a section of another kind");
+    from = &own;
+  }
+  scope fresh = {0};
+  for (uint64_t i = 0; i < regions && !r->status; i++)
+    op->regions[op->region_count++] = read_region(r, from, op, isolated ? &fresh : values);
+  r->nesting--;
+}
+
 static hsc__mlir_op *read_op(hsc__bc_reader *r,
                              hsc__bc_cursor *c,
                              hsc__mlir_block *block,
@@ -287,24 +343,10 @@ static hsc__mlir_op *read_op(hsc__bc_reader *r,
     read_dict_into(r, hsc__bc_attr_at(r, c, hsc__bc_varint(r, c)), op);
   if (mask & OP_PROPERTIES)
     read_op_properties(r, c, name, op);
-  if (mask & OP_RESULTS) {
-    size_t count = hsc__bc_count_of(r, c, 1);
-    op->results = hsc__bc_make(r, sizeof *op->results, count);
-    for (size_t i = 0; i < count && !r->status; i++)
-      op->results[i] = (hsc__mlir_value){
-          .type = hsc__bc_type_at(r, c, hsc__bc_varint(r, c)), .owner = op, .block = block};
-    op->result_count = (int32_t)count;
-  }
-  if (mask & OP_OPERANDS) {
-    size_t count = hsc__bc_count_of(r, c, 1);
-    op->operands = hsc__bc_make(r, sizeof *op->operands, count);
-    for (size_t i = 0; i < count && !r->status; i++) {
-      op->operands[i] = value_at(r, c, values, hsc__bc_varint(r, c));
-      if (!r->status && !op->operands[i])
-        hsc__bc_fail(r, c, "a value is used before its definition");
-    }
-    op->operand_count = (int32_t)count;
-  }
+  if (mask & OP_RESULTS)
+    read_results(r, c, block, op);
+  if (mask & OP_OPERANDS)
+    read_operands(r, c, values, op);
   if (mask & OP_SUCCESSORS)
     hsc__bc_fail(r, c, "branches between blocks are no StableHLO");
   if (mask & OP_USE_LISTS)
@@ -312,28 +354,8 @@ static hsc__mlir_op *read_op(hsc__bc_reader *r,
   uint64_t encoding = mask & OP_REGIONS ? hsc__bc_varint(r, c) : 0;
   for (int32_t i = 0; i < op->result_count && !r->status; i++)
     define(r, c, values, next, limit, &op->results[i]);
-  bool isolated = encoding & 1;
-  uint64_t regions = encoding >> 1;
-  if (!r->status && regions > hsc__bc_left(c))
-    hsc__bc_fail(r, c, "more regions than what is left");
-  if (r->status || !regions)
-    return op;
-  if (++r->nesting >= HSC__BC_MAX_NESTING)
-    hsc__bc_fail(r, c, "regions are nested too deeply");
-  op->regions = hsc__bc_make(r, sizeof *op->regions, (size_t)regions);
-  hsc__bc_cursor own = {0};
-  hsc__bc_cursor *from = c;
-  if (isolated && r->version >= HSC__BC_VERSION_LAZY_LOADING) {
-    int id = HSC__BC_SECTION_IR;
-    own = hsc__bc_section(r, c, &id);
-    if (!r->status && id != HSC__BC_SECTION_IR)
-      hsc__bc_fail(r, c, "a region is in a section of another kind");
-    from = &own;
-  }
-  scope fresh = {0};
-  for (uint64_t i = 0; i < regions && !r->status; i++)
-    op->regions[op->region_count++] = read_region(r, from, op, isolated ? &fresh : values);
-  r->nesting--;
+  if (!r->status && encoding >> 1)
+    read_regions(r, c, values, encoding, op);
   return op;
 }
 

@@ -390,18 +390,39 @@ static bool read_signature(hsc__mlir_parser *p, signature *s) {
 }
 
 // After "func.func".
+// A region that sees no values from outside: those are put aside while it is read.
+static bool body_of_its_own(hsc__mlir_parser *p,
+                            hsc__mlir_op *op,
+                            const hsc__mlir_argument *arguments,
+                            int count) {
+  size_t definitions = p->definition_count;
+  uint32_t *buckets = p->buckets;
+  size_t bucket_count = p->bucket_count;
+  p->buckets = NULL;
+  p->bucket_count = 0;
+  hsc__mlir_definition *outer = p->definitions;
+  size_t outer_capacity = p->definition_capacity;
+  p->definitions = NULL;
+  p->definition_count = p->definition_capacity = 0;
+  bool ok = hsc__mlir_region(p, op, arguments, count);
+  hsc_free(p->buckets);
+  hsc_free(p->definitions);
+  p->buckets = buckets;
+  p->bucket_count = bucket_count;
+  p->definitions = outer;
+  p->definition_count = definitions;
+  p->definition_capacity = outer_capacity;
+  return ok;
+}
+
 static bool func_op(hsc__mlir_parser *p, hsc__mlir_op *op) {
   signature s = {0};
   hsc_view name;
-  const char *visibility;
-  if (hsc__mlir_accept_word(p, "private"))
-    visibility = "private";
-  else if (hsc__mlir_accept_word(p, "nested"))
-    visibility = "nested";
-  else if (hsc__mlir_accept_word(p, "public"))
-    visibility = "public";
-  else
-    visibility = "";
+  static const char *const visibilities[] = {"private", "nested", "public"};
+  const char *visibility = "";
+  for (size_t i = 0; i < HSC_COUNT_OF(visibilities) && !*visibility; i++)
+    if (hsc__mlir_accept_word(p, visibilities[i]))
+      visibility = visibilities[i];
   bool ok = hsc__mlir_symbol(p, &name) && read_signature(p, &s);
   if (ok &&
       (s.arguments.failed || s.types.failed || s.argument_attrs.failed || s.result_attrs.failed))
@@ -435,25 +456,8 @@ static bool func_op(hsc__mlir_parser *p, hsc__mlir_op *op) {
   if (ok && hsc__mlir_accept_word(p, "attributes"))
     ok = hsc__mlir_expect(p, "{") && hsc__mlir_attr_entries(p, op, '}');
   if (!ok || !named || !hsc__mlir_peek(p, '{'))
-    return ok;                               // a declaration
-  size_t definitions = p->definition_count;  // a function sees no values from outside
-  uint32_t *buckets = p->buckets;
-  size_t bucket_count = p->bucket_count;
-  p->buckets = NULL;
-  p->bucket_count = 0;
-  hsc__mlir_definition *outer = p->definitions;
-  size_t outer_capacity = p->definition_capacity;
-  p->definitions = NULL;
-  p->definition_count = p->definition_capacity = 0;
-  ok = hsc__mlir_region(p, op, arguments, count);
-  hsc_free(p->buckets);
-  hsc_free(p->definitions);
-  p->buckets = buckets;
-  p->bucket_count = bucket_count;
-  p->definitions = outer;
-  p->definition_count = definitions;
-  p->definition_capacity = outer_capacity;
-  return ok;
+    return ok;  // a declaration
+  return body_of_its_own(p, op, arguments, count);
 }
 
 // After "module".
@@ -503,16 +507,15 @@ static bool definition_line(hsc__mlir_parser *p) {
   return true;
 }
 
-static bool parse_op(hsc__mlir_parser *p, hsc__mlir_block *block) {
-  hsc__mlir_skip(p);
-  const char *at = p->p;
-  size_t stack_start = p->stack.size;
-  typedef struct result_name {
-    hsc_view name;
-    int64_t count;
-  } result_name;
-  int names = 0;
-  while (*p->p == '%') {  // %a, %b:2 =
+typedef struct result_name {
+  hsc_view name;
+  int64_t count;
+} result_name;
+
+// "%a, %b:2 =", onto the stack; nothing where there are no results.
+static bool result_names(hsc__mlir_parser *p, int *out_count) {
+  *out_count = 0;
+  while (*p->p == '%') {
     result_name result = {.count = 1};
     p->p++;
     if (!hsc__mlir_suffix(p, "the name of a value", &result.name))
@@ -521,36 +524,69 @@ static bool parse_op(hsc__mlir_parser *p, hsc__mlir_block *block) {
       return false;
     if (!hsc__mlir_push(p, &result, sizeof result))
       return false;
-    names++;
-    if (hsc__mlir_accept(p, ',')) {
-      hsc__mlir_skip(p);
-      if (*p->p != '%')
-        return hsc__mlir_expected(p, "a value like %0");
-      continue;
-    }
-    if (!hsc__mlir_expect(p, "="))
-      return false;
-    break;
+    ++*out_count;
+    if (!hsc__mlir_accept(p, ','))
+      return hsc__mlir_expect(p, "=");
+    hsc__mlir_skip(p);
+    if (*p->p != '%')
+      return hsc__mlir_expected(p, "a value like %0");
   }
-  hsc__mlir_skip(p);
-  const char *name_at = p->p;
-  bool generic = *name_at == '"';
-  hsc_view name;
-  if (generic ? !hsc__mlir_string(p, &name) : !hsc__mlir_ident(p, "an operation", &name))
+  return true;
+}
+
+// The name with its dialect, which func's own operations may leave out where they are the default.
+static bool op_name(hsc__mlir_parser *p, bool generic, hsc_view *out) {
+  static const hsc_view short_names[][2] = {{{"return", 6}, {"func.return", 11}},
+                                            {{"call", 4}, {"func.call", 9}},
+                                            {{"module", 6}, {"builtin.module", 14}}};
+  const char *at = p->p;
+  if (generic ? !hsc__mlir_string(p, out) : !hsc__mlir_ident(p, "an operation", out))
     return false;
-  // func's own operations, where they are the default
-  if (!generic && !memchr(name.data, '.', name.size)) {
-    if (hsc_view_equals_text(name, "return"))
-      name = HSC_VIEW("func.return");
-    else if (hsc_view_equals_text(name, "call"))
-      name = HSC_VIEW("func.call");
-    else if (hsc_view_equals_text(name, "module"))
-      name = HSC_VIEW("builtin.module");
-    else
-      return hsc__mlir_error(
-          p, name_at, "expected an operation like stablehlo.add or \"stablehlo.add\", found '%.*s'",
-          (int)name.size, name.data);
+  if (generic || memchr(out->data, '.', out->size))
+    return true;
+  for (size_t i = 0; i < HSC_COUNT_OF(short_names); i++) {
+    if (!hsc_view_equals(*out, short_names[i][0]))
+      continue;
+    *out = short_names[i][1];
+    return true;
   }
+  return hsc__mlir_error(
+      p, at, "expected an operation like stablehlo.add or \"stablehlo.add\", found '%.*s'",
+      (int)out->size, out->data);
+}
+
+// Gives the results of an operation the names that are on the stack from `start`.
+static bool define_results(
+    hsc__mlir_parser *p, hsc__mlir_op *op, const char *at, size_t start, int names) {
+  int64_t defined = 0;
+  for (int i = 0; i < names; i++) {
+    result_name result;
+    memcpy(&result, p->stack.data + start + (size_t)i * sizeof result, sizeof result);
+    if (result.count < 0 || result.count > op->result_count - defined)
+      return hsc__mlir_error(p, at, "%s has %d result%s, more are named", op->written_name,
+                             op->result_count, hsc_plural((double)op->result_count, "", "s"));
+    if (!define(p, result.name, &op->results[defined], (int)result.count))
+      return false;
+    defined += result.count;
+  }
+  if (names && defined != op->result_count)
+    return hsc__mlir_error(p, at, "%s has %d results, %lld are named", op->written_name,
+                           op->result_count, (long long)defined);
+  return true;
+}
+
+static bool parse_op(hsc__mlir_parser *p, hsc__mlir_block *block) {
+  hsc__mlir_skip(p);
+  const char *at = p->p;
+  size_t stack_start = p->stack.size;
+  int names;
+  hsc_view name;
+  if (!result_names(p, &names))
+    return false;
+  hsc__mlir_skip(p);
+  bool generic = *p->p == '"';
+  if (!op_name(p, generic, &name))
+    return false;
   hsc__mlir_op *op = hsc__mlir_new_op(p, at, name);
   if (!op)
     return false;
@@ -570,20 +606,8 @@ static bool parse_op(hsc__mlir_parser *p, hsc__mlir_block *block) {
     return false;
   if (hsc__mlir_accept_word(p, "loc") && !hsc__mlir_location(p, &op->location))
     return false;
-  int64_t defined = 0;
-  for (int i = 0; i < names; i++) {
-    result_name result;
-    memcpy(&result, p->stack.data + stack_start + (size_t)i * sizeof result, sizeof result);
-    if (result.count < 0 || result.count > op->result_count - defined)
-      return hsc__mlir_error(p, at, "%s has %d result%s, more are named", op->written_name,
-                             op->result_count, hsc_plural((double)op->result_count, "", "s"));
-    if (!define(p, result.name, &op->results[defined], (int)result.count))
-      return false;
-    defined += result.count;
-  }
-  if (names && defined != op->result_count)
-    return hsc__mlir_error(p, at, "%s has %d results, %lld are named", op->written_name,
-                           op->result_count, (long long)defined);
+  if (!define_results(p, op, at, stack_start, names))
+    return false;
   p->stack.size = stack_start;
   return hsc__mlir_push(p, &op, sizeof op);
 }

@@ -418,33 +418,39 @@ static void conditional_cost(coster *c, const hsc_instr *instr, int depth, hsc_c
   }
 }
 
-static void instr_cost(coster *c, const hsc_instr *instr, int depth, hsc_cost *cost) {
-  *cost = (hsc_cost){0};
+// What an instruction costs that is what it calls; false when it is another one.
+static bool calling_cost(coster *c, const hsc_instr *instr, int depth, hsc_cost *cost) {
   switch (instr->op) {
     case HSC_OP_CALL:
     case HSC_OP_ASYNC_START:
       if (instr->called_count > 0)
         computation_cost(c, instr->called[0], depth + 1, cost);
-      return;
+      return true;
     case HSC_OP_WHILE:
       for (int i = 0; i < instr->called_count; i++) {
         hsc_cost part = {0};
         computation_cost(c, instr->called[i], depth + 1, &part);
         hsc_cost_add(cost, &part, 1);
       }
-      return;
+      return true;
     case HSC_OP_CONDITIONAL:
       conditional_cost(c, instr, depth, cost);
-      return;
+      return true;
     case HSC_OP_FUSION:
       fusion_cost(c, instr, depth, cost);
-      return;
+      return true;
     case HSC_OP_CUSTOM_CALL:
       hsc__cost_library_call(instr, cost);
-      return;
+      return true;
     default:
-      break;
+      return false;
   }
+}
+
+static void instr_cost(coster *c, const hsc_instr *instr, int depth, hsc_cost *cost) {
+  *cost = (hsc_cost){0};
+  if (calling_cost(c, instr, depth, cost))
+    return;
   set_bytes(instr, cost);
   uint32_t traits = hsc_op_traits(instr->op);
   switch (instr->op) {

@@ -173,10 +173,20 @@ static bool is_whole(const element *e, hsc_op op) {
   return sum == e->value && lost == 0;
 }
 
+// What they give is one of the numbers that they were given, or a whole number.
+static const bool never_rounds[HSC_OP_COUNT] = {
+    [HSC_OP_ABS] = true,     [HSC_OP_CEIL] = true,      [HSC_OP_COMPLEX] = true,
+    [HSC_OP_FLOOR] = true,   [HSC_OP_IMAG] = true,      [HSC_OP_MAXIMUM] = true,
+    [HSC_OP_MINIMUM] = true, [HSC_OP_NEGATE] = true,    [HSC_OP_REAL] = true,
+    [HSC_OP_SIGN] = true,    [HSC_OP_ROUND_AFZ] = true, [HSC_OP_ROUND_EVEN] = true,
+};
+
 static double own_rounding(const element *e, const hsc_instr *instr) {
   double size = fabs(e->value);
   double unit = e->site->unit;
   bool exact = e->ex == 0 && e->ey == 0;
+  if (never_rounds[instr->op])
+    return 0;
   switch (instr->op) {
     case HSC_OP_ADD:
     case HSC_OP_SUBTRACT:
@@ -186,19 +196,6 @@ static double own_rounding(const element *e, const hsc_instr *instr) {
       return exact && e->value == e->x ? 0 : hsc__rounding(e->site, e->value);
     case HSC_OP_REDUCE_PRECISION:
       return exact ? 0 : ldexp(size, -instr->attr.precision.mantissa_bits);
-    case HSC_OP_ABS:
-    case HSC_OP_NEGATE:
-    case HSC_OP_MAXIMUM:
-    case HSC_OP_MINIMUM:
-    case HSC_OP_REAL:
-    case HSC_OP_IMAG:
-    case HSC_OP_COMPLEX:
-    case HSC_OP_FLOOR:
-    case HSC_OP_CEIL:
-    case HSC_OP_ROUND_AFZ:
-    case HSC_OP_ROUND_EVEN:
-    case HSC_OP_SIGN:
-      return 0;
     case HSC_OP_EXP:
       return (2 * hsc__op_places(instr->op) + 2 * fmin(fabs(e->x), 1100)) * unit * size +
              e->site->tiny;

@@ -48,48 +48,42 @@ enum {
 };
 
 // Classes of element types that an op takes.
+// 0: every class, or, of a transcendental operation, floats and complex numbers.
+static const unsigned own_classes[HSC_OP_COUNT] = {
+    [HSC_OP_ABS] = S | F | C,
+    [HSC_OP_AND] = P | S | U,
+    [HSC_OP_ATAN2] = S | U | F | C,
+    [HSC_OP_CEIL] = F,
+    [HSC_OP_CLZ] = S | U,
+    [HSC_OP_DIVIDE] = S | U | F | C,
+    [HSC_OP_ERF] = F,
+    [HSC_OP_FLOOR] = F,
+    [HSC_OP_IMAG] = F | C,
+    [HSC_OP_IS_FINITE] = F,
+    [HSC_OP_MAXIMUM] = P | S | U | F | C,
+    [HSC_OP_MINIMUM] = P | S | U | F | C,
+    [HSC_OP_NEGATE] = S | U | F | C,
+    [HSC_OP_NOT] = P | S | U,
+    [HSC_OP_OR] = P | S | U,
+    [HSC_OP_POPCNT] = S | U,
+    [HSC_OP_POWER] = S | U | F | C,
+    [HSC_OP_REAL] = F | C,
+    [HSC_OP_REDUCE_PRECISION] = F,
+    [HSC_OP_REMAINDER] = S | U | F | C,
+    [HSC_OP_ROUND_AFZ] = F,
+    [HSC_OP_ROUND_EVEN] = F,
+    [HSC_OP_SHIFT_LEFT] = S | U,
+    [HSC_OP_SHIFT_RIGHT_ARITH] = S | U,
+    [HSC_OP_SHIFT_RIGHT_LOGICAL] = S | U,
+    [HSC_OP_SIGN] = S | F | C,
+    [HSC_OP_SUBTRACT] = S | U | F | C,
+    [HSC_OP_XOR] = P | S | U,
+};
+
 static unsigned classes_of(hsc_op op) {
-  switch (op) {
-    case HSC_OP_AND:
-    case HSC_OP_OR:
-    case HSC_OP_XOR:
-    case HSC_OP_NOT:
-      return P | S | U;
-    case HSC_OP_CLZ:
-    case HSC_OP_POPCNT:
-    case HSC_OP_SHIFT_LEFT:
-    case HSC_OP_SHIFT_RIGHT_ARITH:
-    case HSC_OP_SHIFT_RIGHT_LOGICAL:
-      return S | U;
-    case HSC_OP_ABS:
-    case HSC_OP_SIGN:
-      return S | F | C;
-    case HSC_OP_NEGATE:
-    case HSC_OP_SUBTRACT:
-    case HSC_OP_DIVIDE:
-    case HSC_OP_POWER:
-      return S | U | F | C;
-    case HSC_OP_REMAINDER:
-      return S | U | F | C;
-    case HSC_OP_MAXIMUM:
-    case HSC_OP_MINIMUM:
-      return P | S | U | F | C;
-    case HSC_OP_ATAN2:
-      return S | U | F | C;
-    case HSC_OP_CEIL:
-    case HSC_OP_FLOOR:
-    case HSC_OP_ROUND_AFZ:
-    case HSC_OP_ROUND_EVEN:
-    case HSC_OP_ERF:
-    case HSC_OP_IS_FINITE:
-    case HSC_OP_REDUCE_PRECISION:
-      return F;
-    case HSC_OP_REAL:
-    case HSC_OP_IMAG:
-      return F | C;
-    default:
-      return hsc_op_traits(op) & HSC_TRAIT_TRANSCENDENTAL ? F | C : P | S | U | F | C;
-  }
+  if (own_classes[op])
+    return own_classes[op];
+  return hsc_op_traits(op) & HSC_TRAIT_TRANSCENDENTAL ? F | C : P | S | U | F | C;
 }
 
 static const char *classes_text(unsigned classes) {

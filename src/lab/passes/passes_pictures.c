@@ -188,6 +188,39 @@ void hsc_svg_call_counts(const json_t *list, hsc_bytes *out) {
   json_decref(changed);
 }
 
+static const char RED[] = "#d33";
+static const char GREEN[] = "#4f8f5b";
+static const char GREY[] = "#9ab";
+
+// Of the whole time what was found to stand out is red; kernels have a verdict alone.
+static const char *color_of_time(const json_t *row, const char *key) {
+  const char *verdict = hsc_json_text_or_empty(json_object_get(row, key), "verdict");
+  bool bad = strcmp(key, "total_time") ? !strcmp(verdict, "slower")
+                                       : json_is_number(json_object_get(row, "highlight"));
+  if (bad)
+    return RED;
+  return !strcmp(verdict, "faster") ? GREEN : GREY;
+}
+
+static const char *color_of_count(double more) {
+  return more > 0 ? "#c0504d" : GREEN;
+}
+
+// The least and the greatest ratio of what was measured without any change; 0 and 0 for none.
+static void band_of_placebos(const json_t *ablation, const char *key, double *band) {
+  json_t *row;
+  size_t i;
+  bool any = false;
+  json_array_foreach (json_object_get(ablation, "placebos"), i, row) {
+    double value = hsc_json_number(hsc_json_path(row, key, "ratio", NULL));
+    if (isnan(value))
+      continue;
+    band[0] = any ? fmin(band[0], value) : value;
+    band[1] = any ? fmax(band[1], value) : value;
+    any = true;
+  }
+}
+
 bool hsc_svg_ablation(const json_t *ablation, const char *key, hsc_bytes *out) {
   enum { MOST = 60 };
   json_t *variants = json_object_get(ablation, "variants");
@@ -206,27 +239,7 @@ bool hsc_svg_ablation(const json_t *ablation, const char *key, hsc_bytes *out) {
                                          : hsc_json_path(row, "delta", key, NULL));
     if (isnan(value) || (!timed && value == 0))
       continue;
-    bool high = json_is_number(json_object_get(row, "highlight"));
-    bool faster = !strcmp(hsc_json_text_or_empty(time, "verdict"), "faster");
-    const char *color;
-    if (!timed) {
-      if (value > 0)
-        color = "#c0504d";
-      else
-        color = "#4f8f5b";
-    } else if (strcmp(key, "total_time")) {
-      if (!strcmp(hsc_json_text_or_empty(time, "verdict"), "slower"))
-        color = "#d33";
-      else if (faster)
-        color = "#4f8f5b";
-      else
-        color = "#9ab";
-    } else if (high)
-      color = "#d33";
-    else if (faster)
-      color = "#4f8f5b";
-    else
-      color = "#9ab";
+    const char *color = timed ? color_of_time(row, key) : color_of_count(value);
     const char *differ = !strcmp(outcome, "numbers") ? "numbers differ" : NULL;
     bars[count++] = (bar){hsc_json_text_or_empty(row, "pass"),
                           value,
@@ -235,17 +248,8 @@ bool hsc_svg_ablation(const json_t *ablation, const char *key, hsc_bytes *out) {
                           color,
                           timed ? hsc_json_text_or_empty(time, "verdict") : differ};
   }
-  if (timed) {
-    bool any = false;
-    json_array_foreach (json_object_get(ablation, "placebos"), i, row) {
-      double value = hsc_json_number(hsc_json_path(row, key, "ratio", NULL));
-      if (isnan(value))
-        continue;
-      band[0] = any ? fmin(band[0], value) : value;
-      band[1] = any ? fmax(band[1], value) : value;
-      any = true;
-    }
-  }
+  if (timed)
+    band_of_placebos(ablation, key, band);
   if (count) {
     char title[300];
     qsort(bars, (size_t)count, sizeof *bars, by_value);

@@ -22,32 +22,32 @@ static const hsc_instr *constant_behind(const hsc_instr *operand) {
   return operand->op == HSC_OP_CONSTANT && !operand->attr.literal.value->elided ? operand : NULL;
 }
 
+// What has no value of its own, what is small already (a constant, iota, broadcast), what other
+// passes look for, and what is not the same each time.
+static const bool never_folded[HSC_OP_COUNT] = {
+    [HSC_OP_AFTER_ALL] = true,
+    [HSC_OP_BITCAST] = true,
+    [HSC_OP_BROADCAST] = true,
+    [HSC_OP_CALL] = true,
+    [HSC_OP_CONDITIONAL] = true,
+    [HSC_OP_CONSTANT] = true,
+    [HSC_OP_COPY] = true,
+    [HSC_OP_CUSTOM_CALL] = true,
+    [HSC_OP_FFT] = true,
+    [HSC_OP_FUSION] = true,
+    [HSC_OP_GET_TUPLE_ELEMENT] = true,
+    [HSC_OP_IOTA] = true,
+    [HSC_OP_OPT_BARRIER] = true,
+    [HSC_OP_PARAMETER] = true,
+    [HSC_OP_RNG] = true,
+    [HSC_OP_RNG_BIT_GENERATOR] = true,
+    [HSC_OP_TUPLE] = true,
+    [HSC_OP_WHILE] = true,
+};
+
 static bool foldable(const hsc_instr *instr) {
-  switch (instr->op) {
-    case HSC_OP_PARAMETER:
-    case HSC_OP_CONSTANT:
-    case HSC_OP_BROADCAST:
-    case HSC_OP_IOTA:
-    case HSC_OP_TUPLE:
-    case HSC_OP_GET_TUPLE_ELEMENT:
-    case HSC_OP_WHILE:
-    case HSC_OP_CONDITIONAL:
-    case HSC_OP_CUSTOM_CALL:
-    case HSC_OP_OPT_BARRIER:
-    case HSC_OP_AFTER_ALL:
-    case HSC_OP_FUSION:
-    case HSC_OP_CALL:
-    case HSC_OP_BITCAST:
-    case HSC_OP_COPY:
-    case HSC_OP_RNG:
-    case HSC_OP_RNG_BIT_GENERATOR:
-    case HSC_OP_FFT:
-      return false;
-    default:
-      break;
-  }
-  if (instr->operand_count == 0 || instr->operand_count > MAX_OPERANDS || instr->control_count ||
-      !hsc_shape_is_array(&instr->shape))
+  if (never_folded[instr->op] || instr->operand_count == 0 || instr->operand_count > MAX_OPERANDS ||
+      instr->control_count || !hsc_shape_is_array(&instr->shape))
     return false;
   if (hsc_op_traits(instr->op) & (HSC_TRAIT_EFFECT | HSC_TRAIT_COLLECTIVE | HSC_TRAIT_ASYNC))
     return false;
