@@ -194,6 +194,36 @@ static hsc_status *read_layout(hsc_arena *arena, hsc_view bytes, hsc_shape *shap
 
 // ---- shape --------------------------------------------------------------------------------------
 
+// The dimensions of an array, from outside: none negative, all of it under 2^63 bytes. `dynamic`,
+// [rank]: which of them are bounds; NULL = none.
+static hsc_status *set_dims(
+    hsc_arena *arena, size_t rank, const int64_t *dims, const int64_t *dynamic, hsc_shape *shape) {
+  int64_t size_bytes = (int64_t)hsc_type_bytes(shape->type);
+  bool any_dynamic = false;
+  bool flags[HSC_MAX_RANK];
+  for (size_t i = 0; i < rank; i++) {
+    flags[i] = dynamic && dynamic[i];
+    any_dynamic |= flags[i];
+    if (dims[i] == INT64_MIN)
+      return HSC_ERR(
+          UNIMPLEMENTED,
+          "ShapeProto: a dimension without a bound: not built yet: shapes must have bounds");
+    if (dims[i] < 0)
+      return HSC_ERR(INVALID_ARGUMENT, "ShapeProto: dimension %zu is %" PRId64, i, dims[i]);
+    if (dims[i] > 0 && __builtin_mul_overflow(size_bytes, dims[i], &size_bytes))
+      return HSC_ERR(INVALID_ARGUMENT, "ShapeProto: the shape is larger than 2^63 bytes");
+  }
+  shape->rank = (int32_t)rank;
+  if (rank) {
+    shape->dims = hsc_arena_copy(arena, dims, rank * sizeof *dims);
+    if (any_dynamic)
+      shape->dynamic = hsc_arena_copy(arena, flags, rank * sizeof *flags);
+    if (!shape->dims)
+      return hsc_status_out_of_memory();
+  }
+  return NULL;
+}
+
 static hsc_status *read_shape(hsc_arena *arena, hsc_view bytes, int depth, hsc_shape *out_shape) {
   if (depth > HSC_MAX_TUPLE_DEPTH)
     return HSC_ERR(INVALID_ARGUMENT, "ShapeProto: tuples nested more than %d deep",
@@ -257,29 +287,7 @@ static hsc_status *read_shape(hsc_arena *arena, hsc_view bytes, int depth, hsc_s
                    dynamic_count, rank);
   if (shape.type == HSC_TYPE_TOKEN || shape.type == HSC_TYPE_OPAQUE)
     rank = dynamic_count = 0;
-  int64_t size_bytes = (int64_t)hsc_type_bytes(shape.type);
-  bool any_dynamic = false;
-  bool flags[HSC_MAX_RANK];
-  for (size_t i = 0; i < rank; i++) {
-    flags[i] = dynamic_count && dynamic[i];
-    any_dynamic |= flags[i];
-    if (dims[i] == INT64_MIN)
-      return HSC_ERR(
-          UNIMPLEMENTED,
-          "ShapeProto: a dimension without a bound: not built yet: shapes must have bounds");
-    if (dims[i] < 0)
-      return HSC_ERR(INVALID_ARGUMENT, "ShapeProto: dimension %zu is %" PRId64, i, dims[i]);
-    if (dims[i] > 0 && __builtin_mul_overflow(size_bytes, dims[i], &size_bytes))
-      return HSC_ERR(INVALID_ARGUMENT, "ShapeProto: the shape is larger than 2^63 bytes");
-  }
-  shape.rank = (int32_t)rank;
-  if (rank) {
-    shape.dims = hsc_arena_copy(arena, dims, rank * sizeof *dims);
-    if (any_dynamic)
-      shape.dynamic = hsc_arena_copy(arena, flags, rank * sizeof *flags);
-    if (!shape.dims)
-      return hsc_status_out_of_memory();
-  }
+  HSC_TRY(set_dims(arena, rank, dims, dynamic_count ? dynamic : NULL, &shape));
   if (has_layout && hsc_shape_is_array(&shape))
     HSC_TRY(read_layout(arena, layout, &shape));
   *out_shape = shape;

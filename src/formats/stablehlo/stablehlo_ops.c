@@ -1246,64 +1246,88 @@ static bool is_xla_name(hsc_view name) {
   return name.size > 0;
 }
 
+// What goes into an instruction's texts, from the attributes of other dialects.
+typedef struct foreign_texts {
+  hsc_bytes frontend;  // "a=1,b=2"
+  hsc_bytes extra;     // attributes of HLO that are kept as text
+  hsc_bytes config;
+} foreign_texts;
+
+// The frontend attributes that are in a dictionary of their own.
+static void append_frontend_dict(hsc_bytes *out, const hsc__mlir_attr *dict) {
+  for (int k = 0; k < dict->count; k++)
+    if (is_xla_name(dict->entries[k].name))
+      append_frontend(out, dict->entries[k].name, dict->entries[k].value);
+}
+
+// A configuration is an object or a string of JSON in HLO; what is neither becomes a string. That
+// of a custom call is its own attribute, and is imported with it.
+static void take_backend_config(hsc_bytes *config,
+                                hsc_view text,
+                                hsc_instr *instr,
+                                hsc_arena *arena) {
+  hsc_bytes_reset(config);
+  if (text.data[0] == '{' || text.data[0] == '"')
+    hsc_bytes_append(config, text.data, text.size);
+  else
+    hsc__append_quoted(config, text);
+  if (instr->op != HSC_OP_CUSTOM_CALL)
+    instr->backend_config = hsc_arena_strndup(arena, hsc_bytes_text(config), config->size);
+}
+
+static void import_foreign(const hsc__mlir_named *attr,
+                           hsc_instr *instr,
+                           hsc_arena *arena,
+                           foreign_texts *texts) {
+  hsc_view name = attr->name;
+  const hsc__mlir_attr *value = attr->value;
+  bool text = value->kind == HSC_MLIR_STRING;
+  if (hsc_view_equals_text(name, "mhlo.sharding") && text) {
+    instr->sharding = hsc_arena_strndup(arena, value->text.data, value->text.size);
+  } else if (hsc_view_equals_text(name, "mhlo.frontend_attributes") &&
+             value->kind == HSC_MLIR_DICT) {
+    append_frontend_dict(&texts->frontend, value);
+  } else if (hsc_view_equals_text(name, "mhlo.frontend_attributes_text") && text) {
+    instr->frontend_attributes = hsc_arena_strndup(arena, value->text.data, value->text.size);
+  } else if (hsc_view_equals_text(name, "mhlo.backend_config") && text && value->text.size) {
+    take_backend_config(&texts->config, value->text, instr, arena);
+  } else if (hsc_view_equals_text(name, "mhlo.extra_attributes") && text) {
+    char *copy = hsc_arena_strndup(arena, value->text.data, value->text.size);
+    if (copy)
+      append_piece(&texts->extra, copy);
+  } else if (!hsc_view_equals_text(name, "mhlo.attributes") &&
+             !hsc_view_equals_text(name, "mhlo.backend_config") &&
+             !hsc_view_equals_text(name, "mhlo.version") && is_xla_name(name)) {
+    append_frontend(&texts->frontend, name, value);
+  }
+}
+
 hsc_status *hsc__import_attributes(hsc__importer *im, const hsc__mlir_op *op, hsc_instr *instr) {
-  hsc_bytes frontend = {0};
-  hsc_bytes extra = {0};
-  hsc_bytes config = {0};
+  foreign_texts texts = {0};
   hsc_arena *arena = im->module->arena;
   const hsc__mlir_attr *accuracy = hsc__mlir_attr_get(op, "result_accuracy");
   if (accuracy && accuracy->kind == HSC_MLIR_ACCURACY)
-    append_accuracy(&extra, accuracy);
+    append_accuracy(&texts.extra, accuracy);
   else if (!op->has_foreign)
     return NULL;
   for (int i = 0; i < op->attr_count; i++) {
     hsc_view name = op->attrs[i].name;
-    const hsc__mlir_attr *value = op->attrs[i].value;
-    if (!name.size || !memchr(name.data, '.', name.size))
-      continue;
-    bool text = value->kind == HSC_MLIR_STRING;
-    if (hsc_view_equals_text(name, "mhlo.sharding") && text) {
-      instr->sharding = hsc_arena_strndup(arena, value->text.data, value->text.size);
-    } else if (hsc_view_equals_text(name, "mhlo.frontend_attributes") &&
-               value->kind == HSC_MLIR_DICT) {
-      for (int k = 0; k < value->count; k++)
-        if (is_xla_name(value->entries[k].name))
-          append_frontend(&frontend, value->entries[k].name, value->entries[k].value);
-    } else if (hsc_view_equals_text(name, "mhlo.frontend_attributes_text") && text) {
-      instr->frontend_attributes = hsc_arena_strndup(arena, value->text.data, value->text.size);
-    } else if (hsc_view_equals_text(name, "mhlo.backend_config") && text && value->text.size) {
-      hsc_bytes_reset(&config);
-      bool object = value->text.data[0] == '{' || value->text.data[0] == '"';
-      if (object)
-        hsc_bytes_append(&config, value->text.data, value->text.size);
-      else
-        hsc__append_quoted(&config, value->text);
-      if (instr->op != HSC_OP_CUSTOM_CALL)
-        instr->backend_config = hsc_arena_strndup(arena, hsc_bytes_text(&config), config.size);
-    } else if (hsc_view_equals_text(name, "mhlo.extra_attributes") && text) {
-      char *copy = hsc_arena_strndup(arena, value->text.data, value->text.size);
-      if (copy)
-        append_piece(&extra, copy);
-    } else if (!hsc_view_equals_text(name, "mhlo.attributes") &&
-               !hsc_view_equals_text(name, "mhlo.backend_config") &&
-               !hsc_view_equals_text(name, "mhlo.version") && is_xla_name(name)) {
-      append_frontend(&frontend, name, value);
-    }
+    if (name.size && memchr(name.data, '.', name.size))
+      import_foreign(&op->attrs[i], instr, arena, &texts);
   }
-  if (frontend.size) {
-    const char *inner = hsc_bytes_text(&frontend);
-    instr->frontend_attributes = hsc_arena_printf(arena, "{%s}", inner);
-  }
-  if (extra.size)
-    instr->extra_attributes = hsc_arena_strndup(arena, hsc_bytes_text(&extra), extra.size);
-  hsc_status *status = hsc_bytes_status(&frontend);
+  if (texts.frontend.size)
+    instr->frontend_attributes = hsc_arena_printf(arena, "{%s}", hsc_bytes_text(&texts.frontend));
+  if (texts.extra.size)
+    instr->extra_attributes =
+        hsc_arena_strndup(arena, hsc_bytes_text(&texts.extra), texts.extra.size);
+  hsc_status *status = hsc_bytes_status(&texts.frontend);
   if (!status)
-    status = hsc_bytes_status(&extra);
+    status = hsc_bytes_status(&texts.extra);
   if (!status)
-    status = hsc_bytes_status(&config);
-  hsc_bytes_deinit(&frontend);
-  hsc_bytes_deinit(&extra);
-  hsc_bytes_deinit(&config);
+    status = hsc_bytes_status(&texts.config);
+  hsc_bytes_deinit(&texts.frontend);
+  hsc_bytes_deinit(&texts.extra);
+  hsc_bytes_deinit(&texts.config);
   return status ? status : hsc_arena_status(arena);
 }
 
