@@ -16,9 +16,9 @@ the ratio of the processor time of all threads of the two workers: on a machine 
 says more than the clock. `limit` is the least time by the machine's measured peaks (`hloscope
 devices --calibrate`): flops of the program at the rate for its type, bytes of arguments and results
 once, 2 us of dispatch; `share` is limit / run. `memory` is the ratio of what the workers' resident
-sets grew to while each compiled and ran the program once, inputs included: measured after the
-rounds, ours in a worker of its own for each program, XLA:CPU's in one that gives freed blocks back
-(--no-memory leaves it out). Sorted by ratio, the slowest first.
+sets grew to while each compiled and ran the program once, inputs included, at least a MiB: measured
+after the rounds, ours in a worker of its own for each program, XLA:CPU's in one that gives freed
+blocks back (--no-memory leaves it out). Sorted by ratio, the slowest first.
 """
 
 import argparse
@@ -49,6 +49,8 @@ from vs_xla import (
 )
 
 DISPATCH_SECONDS = 2e-6
+# What a worker grows by less than this says nothing of a program: its allocator had it already.
+LEAST_GROWTH_BYTES = 1 << 20
 # Operations a second beside those in f32, for the limit: what vector registers hold of the type,
 # and products of narrow types.
 RATES = {"f64": 0.5, "c128": 0.5, "bf16": 2, "s8": 4, "u8": 4}
@@ -213,11 +215,16 @@ def peak_memory(make_sides, rows, results):
     del os.environ["MALLOC_MMAP_THRESHOLD_"]
 
 
+def memory_ratio(memory):
+    ours, theirs = (max(memory[side], LEAST_GROWTH_BYTES) for side in ("hloscope", "xla"))
+    return ours / theirs
+
+
 def memory_text(result):
     memory = result.get("memory", {})
     if len(memory) < 2:
         return ""
-    return f"{memory['hloscope'] / max(memory['xla'], 1):.2f} ({memory['hloscope'] / 1e6:.0f} MB)"
+    return f"{memory_ratio(memory):.2f} ({memory['hloscope'] / 1e6:.0f} MB)"
 
 
 def memory_summary(values):
@@ -321,9 +328,7 @@ def table(results, peaks):
         above = sum(statistics.median(values) > 1 for values in processor)
         compiles = [row[3]["compile"]["hloscope"] / row[3]["compile"]["xla"] for row in rows]
         memory = [
-            row[3]["memory"]["hloscope"] / max(row[3]["memory"]["xla"], 1)
-            for row in rows
-            if len(row[3].get("memory", {})) == 2
+            memory_ratio(row[3]["memory"]) for row in rows if len(row[3].get("memory", {})) == 2
         ]
         lines.append(
             f"| **geometric mean of {len(rows)}** | | | **{text_ratio(mean)}** |"
