@@ -367,7 +367,7 @@ void hsc__conform_repro(const hsc_conform *c, const char *id, const char *rule, 
       "  printf(\"%%s: %%.*s\\n\", name, error ? (int)m.message_size : 2, error ? m.message : "
       "\"ok\");\n}\n"
       "#define CALL(a, function, ...) \\\n"
-      "  function##_Args a = {__VA_ARGS__}; \\\n  say(#function, api->function(&a))\n"
+      "  function##_Args a = {__VA_ARGS__}; say(#function, api->function(&a))\n"
       "int main(int argc, char **argv) {\n"
       "  void *plugin = dlopen(argc > 1 ? argv[1] : \"\", RTLD_NOW);\n"
       "  const PJRT_Api *(*get)(void) = plugin ? (const PJRT_Api *(*)(void))dlsym(plugin, "
