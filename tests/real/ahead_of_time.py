@@ -435,7 +435,7 @@ def memory_runs_out(devices):
             f"{device}: 90 MiB are too little, and the answer says so",
             row["status"] == "out_of_memory"
             and "over its limit of 90 MiB, and was killed" in row["message"]
-            and re.search(r"while: .* \(job \w+", row["message"] + row.get("notes", ""))
+            and re.search(r"while: .*\bjob \w+", row["message"] + row.get("notes", ""))
             is not None,
             row,
         )
