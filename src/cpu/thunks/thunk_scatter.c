@@ -333,10 +333,16 @@ static void find_offsets(const scatter_run *r, const line *l, int64_t count, int
   int inner = s->batch_rank - 1;
   int64_t target_stride = inner >= 0 ? s->batch_target_stride[inner] : 0;
   int64_t stride = inner >= 0 ? s->batch_index_stride[inner] : 0;
-  r->kernels->begin(l->target, target_stride, count, offsets);
-  for (int v = 0; v < s->vector_count; v++) {
+  hsc_scatter_indices known = r->kernels->indices[s->index_type];
+  // updates of one line of the target: no offsets before those of the first index
+  bool one_line = known && target_stride == 0 && s->vector_count > 0;
+  if (one_line)
+    r->kernels->first_indices[s->index_type](r->indices + l->index * r->index_bytes, stride, count,
+                                             s->limit[0], s->target_stride[0], l->target, offsets);
+  else
+    r->kernels->begin(l->target, target_stride, count, offsets);
+  for (int v = one_line ? 1 : 0; v < s->vector_count; v++) {
     const char *from = r->indices + (l->index + v * s->vector_stride) * r->index_bytes;
-    hsc_scatter_indices known = r->kernels->indices[s->index_type];
     if (known) {
       known(from, stride, count, s->limit[v], s->target_stride[v], offsets);
       continue;

@@ -8,25 +8,29 @@ static void begin(int64_t first, int64_t stride, int64_t count, int64_t *out_off
 }
 
 // Neighbours have a loop of their own, which becomes vectors; of an index that is outside `to` may
-// be anything, so it is unsigned.
-#define INDICES(NAME, TYPE) \
-  static void NAME##_indices(const void *from, int64_t stride, int64_t count, int64_t limit, \
-                             int64_t target_stride, int64_t *restrict offsets) { \
+// be anything, so it is unsigned. BASE is where the offset starts, from which it may be outside.
+#define OFFSETS(NAME, TYPE, PLACE, BASE) \
+  static void NAME(const void *from, int64_t stride, int64_t count, int64_t limit, \
+                   int64_t target_stride, PLACE int64_t *restrict offsets) { \
     const TYPE *restrict at = from; \
     if (stride == 1) { \
       for (int64_t i = 0; i < count; i++) { \
         int64_t index = at[i]; \
-        uint64_t to = (uint64_t)offsets[i] + (uint64_t)index * (uint64_t)target_stride; \
-        offsets[i] = (offsets[i] < 0) | (index < 0) | (index > limit) ? -1 : (int64_t)to; \
+        uint64_t to = (uint64_t)(BASE) + (uint64_t)index * (uint64_t)target_stride; \
+        offsets[i] = ((BASE) < 0) | (index < 0) | (index > limit) ? -1 : (int64_t)to; \
       } \
       return; \
     } \
     for (int64_t i = 0; i < count; i++) { \
       int64_t index = at[i * stride]; \
-      bool outside = (offsets[i] < 0) | (index < 0) | (index > limit); \
-      offsets[i] = outside ? -1 : offsets[i] + index * target_stride; \
+      bool outside = ((BASE) < 0) | (index < 0) | (index > limit); \
+      offsets[i] = outside ? -1 : (BASE) + index * target_stride; \
     } \
   }
+#define FIRST int64_t first,
+#define INDICES(NAME, TYPE) \
+  OFFSETS(NAME##_first, TYPE, FIRST, first) \
+  OFFSETS(NAME##_indices, TYPE, , offsets[i])
 INDICES(s32, int32_t)
 INDICES(u32, uint32_t)
 INDICES(s64, int64_t)
@@ -113,6 +117,8 @@ EACH_WIDE(PRODUCTS)
 extern const hsc_scatter_kernels CONCAT(hsc_scatter_kernels_, HSC_ISA);
 const hsc_scatter_kernels CONCAT(hsc_scatter_kernels_, HSC_ISA) = {
     .begin = begin,
+    .first_indices =
+        {[HSC_TYPE_S32] = s32_first, [HSC_TYPE_U32] = u32_first, [HSC_TYPE_S64] = s64_first},
     .indices =
         {[HSC_TYPE_S32] = s32_indices, [HSC_TYPE_U32] = u32_indices, [HSC_TYPE_S64] = s64_indices},
     .functions = {[HSC_SCATTER_SET] = {EACH_NARROW(SET_ROW) EACH_WIDE(SET_ROW)},

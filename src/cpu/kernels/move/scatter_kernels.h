@@ -35,9 +35,18 @@ typedef void (*hsc_scatter_indices)(const void *from,
                                     int64_t limit,
                                     int64_t target_stride,
                                     int64_t *offsets);
+// The same where all offsets were `first` before, which need not be written to be read again.
+typedef void (*hsc_scatter_first_indices)(const void *from,
+                                          int64_t stride,
+                                          int64_t count,
+                                          int64_t limit,
+                                          int64_t target_stride,
+                                          int64_t first,
+                                          int64_t *out_offsets);
 typedef struct hsc_scatter_kernels {
   // out_offsets[i] = first + i * stride for i in [0, count)
   void (*begin)(int64_t first, int64_t stride, int64_t count, int64_t *out_offsets);
+  hsc_scatter_first_indices first_indices[HSC_TYPE_COUNT];  // by type; where indices has one
   hsc_scatter_indices indices[HSC_TYPE_COUNT];  // by type of the indices; NULL = not there
   hsc_scatter_function functions[HSC_SCATTER_OP_COUNT][HSC_TYPE_COUNT];  // NULL = not there
 } hsc_scatter_kernels;
