@@ -28,13 +28,25 @@ static bool asks_for_json(int argc, char *const *argv) {
   return false;
 }
 
+// The error where there is not even the memory to write one.
+static const char without_memory[] =
+    "{\n"
+    "  \"error\": {\n"
+    "    \"code\": \"RESOURCE_EXHAUSTED\",\n"
+    "    \"message\": \"out of memory\",\n"
+    "    \"where\": null,\n"
+    "    \"hint\": null,\n"
+    "    \"notes\": []\n"
+    "  }\n"
+    "}\n";
+
 // Prints the error and frees it.
 static int report(hsc_status *status, hsc_cli *cli, bool json) {
   hsc_bytes text = {0};
   int code = hsc_exit_code_of(status, cli->is_usage_error);
   if (json) {
     hsc_error_json(status, &text);
-    hsc_cli_write(cli, hsc_bytes_view(&text));
+    hsc_cli_write(cli, text.failed ? HSC_VIEW(without_memory) : hsc_bytes_view(&text));
   } else {
     fflush(stdout);
     hsc_error_text(status, &cli->talk_style, &text);
@@ -88,7 +100,7 @@ static hsc_status *run_command(const hsc_command *command,
       continue;
     hsc_bytes text = {0};
     hsc_help_command(command, hsc_command_verb(command, argc, argv), &cli->out_style, &text);
-    hsc_cli_write(cli, hsc_bytes_view(&text));
+    hsc_cli_put(cli, &text);
     hsc_bytes_deinit(&text);
     return NULL;
   }
@@ -176,6 +188,8 @@ int hsc_cli_main(int argc, char *const *argv) {
     cli.command_line = join_arguments(argc, argv, cli.arena);
     status = run_command(command, argc - 2, argv + 2, &cli);
   }
+  if (!status && cli.lost_output)
+    status = hsc_status_out_of_memory();
   int code = status ? report(status, &cli, json) : cli.exit_code;
   if (cli.progress_shown)
     fputc('\n', stderr);

@@ -11,13 +11,18 @@
 #include <math.h>
 #include <unistd.h>
 
-// Texts are written with "us", as JSON has them; readers of Unicode get "µs".
-static void put_units(const hsc_bytes *text, const hsc_text_style *style, FILE *to) {
+// Texts are written with "us", as JSON has them; readers of Unicode get "µs". False, with nothing
+// written, where there was no memory for it.
+static bool put_units(const hsc_bytes *text, const hsc_text_style *style, FILE *to) {
   hsc_bytes shown = {0};
   hsc_text_units(hsc_bytes_text(text), style->unicode, &shown);
   // without memory for the units, as it is: what a command has to say is not lost
-  fputs(hsc_bytes_text(shown.failed ? text : &shown), to);
+  const hsc_bytes *out = shown.failed && to == stderr ? text : &shown;
+  bool whole = !text->failed && !out->failed;
+  if (whole && out->size)
+    fwrite(out->data, 1, out->size, to);
   hsc_bytes_deinit(&shown);
+  return whole;
 }
 
 void hsc_cli_print(hsc_cli *cli, const char *format, ...) {
@@ -26,7 +31,7 @@ void hsc_cli_print(hsc_cli *cli, const char *format, ...) {
   va_start(args, format);
   hsc_bytes_printf_v(&text, format, args);
   va_end(args);
-  put_units(&text, &cli->out_style, stdout);
+  cli->lost_output |= !put_units(&text, &cli->out_style, stdout);
   hsc_bytes_deinit(&text);
 }
 
@@ -44,7 +49,8 @@ void hsc_cli_paragraph(hsc_cli *cli, const char *format, ...) {
     if (text.size && text.data[text.size - 1] == '\n' && out.size)
       out.data[--out.size] = '\0';
   }
-  put_units(cli->out_style.width > 0 ? &out : &text, &cli->out_style, stdout);
+  cli->lost_output |=
+      text.failed || !put_units(cli->out_style.width > 0 ? &out : &text, &cli->out_style, stdout);
   hsc_bytes_deinit(&text);
   hsc_bytes_deinit(&out);
 }
@@ -54,10 +60,17 @@ void hsc_cli_write(hsc_cli *cli, hsc_view data) {
     fwrite(data.data, 1, data.size, stdout);
 }
 
-hsc_status *hsc_cli_write_to(hsc_cli *cli, const char *path, hsc_view data) {
+void hsc_cli_put(hsc_cli *cli, const hsc_bytes *text) {
+  cli->lost_output |= text->failed;
+  if (!text->failed)
+    hsc_cli_write(cli, hsc_bytes_view(text));
+}
+
+hsc_status *hsc_cli_write_to(hsc_cli *cli, const char *path, const hsc_bytes *data) {
+  HSC_TRY(hsc_bytes_status(data));
   if (path && strcmp(path, "-") != 0)
-    return hsc_file_write_atomic(path, data.data, data.size);
-  hsc_cli_write(cli, data);
+    return hsc_file_write_atomic(path, hsc_bytes_text(data), data->size);
+  hsc_cli_put(cli, data);
   return NULL;
 }
 

@@ -81,7 +81,7 @@ static hsc_status *write_badge(hsc_cli *cli, const char *path, const hsc_conform
                    passed, offered, passed == offered ? "#3a7" : "#c43", passed, offered);
   hsc_status *status = hsc_bytes_status(&svg);
   if (!status)
-    status = hsc_cli_write_to(cli, path, hsc_bytes_view(&svg));
+    status = hsc_cli_write_to(cli, path, &svg);
   hsc_bytes_deinit(&svg);
   return status;
 }
@@ -140,7 +140,7 @@ static hsc_status *print_json(hsc_cli *cli, const hsc_conform_report *report) {
   hsc_bytes_append_char(&out, '\n');
   hsc_status *status = hsc_bytes_status(&out);
   if (!status)
-    hsc_cli_write(cli, hsc_bytes_view(&out));
+    hsc_cli_put(cli, &out);
   hsc_bytes_deinit(&out);
   return status;
 }

@@ -170,7 +170,7 @@ static hsc_status *run(const void *args_of_command, hsc_cli *cli) {
   if (!status)
     status = hsc_program_write_with(module, format, &write, &notes, &out);
   if (!status)
-    status = hsc_cli_write_to(cli, args->output, hsc_bytes_view(&out));
+    status = hsc_cli_write_to(cli, args->output, &out);
   if (!status)
     tell_notes(cli, format, &notes);
   hsc_bytes_deinit(&notes);

@@ -326,7 +326,7 @@ static hsc_status *run(const void *args_of_command, hsc_cli *cli) {
     status = hsc_bytes_status(&out);
   }
   if (!status)
-    hsc_cli_write(cli, hsc_bytes_view(&out));
+    hsc_cli_put(cli, &out);
   for (size_t i = 0; i < hsc_check_count(); i++) {
     if (all[i].chosen && all[i].result.verdict == HSC_VERDICT_ERROR)
       cli->exit_code = 1;

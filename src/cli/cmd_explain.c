@@ -181,7 +181,7 @@ static hsc_status *run(const void *args_of_command, hsc_cli *cli) {
     hsc_explain_text(hsc_log_reader_report(reader), strcmp(source, "-") ? source : "standard input",
                      seconds, args->all, &cli->out_style, &out);
   HSC_GOTO(hsc_bytes_status(&out));
-  hsc_cli_write(cli, hsc_bytes_view(&out));
+  hsc_cli_put(cli, &out);
 done:
   hsc_bytes_deinit(&out);
   hsc_log_reader_destroy(reader);

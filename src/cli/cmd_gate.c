@@ -147,7 +147,7 @@ static hsc_status *write_junit(json_t *document, const char *path, hsc_cli *cli)
   hsc_bytes_append_text(&out, "</testsuite>\n");
   hsc_status *status = hsc_bytes_status(&out);
   if (!status)
-    status = hsc_cli_write_to(cli, path, hsc_bytes_view(&out));
+    status = hsc_cli_write_to(cli, path, &out);
   hsc_bytes_deinit(&out);
   return status;
 }
@@ -230,7 +230,7 @@ static hsc_status *write_markdown(json_t *document, const char *path, hsc_cli *c
   hsc_bytes_append_text(&out, "`\n");
   hsc_status *status = hsc_bytes_status(&out);
   if (!status)
-    status = hsc_cli_write_to(cli, path, hsc_bytes_view(&out));
+    status = hsc_cli_write_to(cli, path, &out);
   hsc_bytes_deinit(&out);
   return status;
 }

@@ -54,7 +54,7 @@ static hsc_status *run(const void *args_of_command, hsc_cli *cli) {
     hsc_help_overview(&cli->out_style, &text);
   hsc_status *status = hsc_bytes_status(&text);
   if (!status)
-    hsc_cli_write(cli, hsc_bytes_view(&text));
+    hsc_cli_put(cli, &text);
   hsc_bytes_deinit(&text);
   return status;
 }

@@ -216,7 +216,7 @@ static hsc_status *show(const knowledge_args *args, const hsc_knowledge *kb, hsc
   }
   hsc_status *status = hsc_bytes_status(&out);
   if (!status)
-    hsc_cli_write(cli, hsc_bytes_view(&out));
+    hsc_cli_put(cli, &out);
   hsc_bytes_deinit(&out);
   return status;
 }

@@ -179,7 +179,7 @@ static hsc_status *write_page(const passes_args *args, json_t *document, hsc_cli
   if (!status)
     status = hsc_bytes_status(&page);
   if (!status)
-    status = hsc_cli_write_to(cli, args->output, hsc_bytes_view(&page));
+    status = hsc_cli_write_to(cli, args->output, &page);
   hsc_bytes_deinit(&page);
   return status;
 }
@@ -222,7 +222,7 @@ static hsc_status *print_diff(const passes_args *args, hsc_cli *cli, const stage
   hsc_bytes_printf(&out, "--- %s\n+++ %s\n", stages[0].title, stages[1].title);
   hsc_diff_text(&diff, &cli->out_style, args->all ? 0 : SHORT_LINES, &out);
   HSC_GOTO(hsc_bytes_status(&out));
-  hsc_cli_write(cli, hsc_bytes_view(&out));
+  hsc_cli_put(cli, &out);
   if (args->output)
     hsc_cli_say(cli, "both sides beside each other: %s", args->output);
 done:

@@ -303,7 +303,7 @@ static hsc_status *explain_rule(int32_t number, hsc_cli *cli) {
     hsc_json_init(&json, &out, 2);
     rule_json(rule, &example, &before, &after, &json);
     hsc_bytes_append_char(&out, '\n');
-    hsc_cli_write(cli, hsc_bytes_view(&out));
+    hsc_cli_put(cli, &out);
     status = hsc_bytes_status(&out);
     hsc_bytes_deinit(&out);
   } else if (!status) {
@@ -384,7 +384,7 @@ static hsc_status *print_explained_json(const explained *e, hsc_cli *cli) {
   hsc_status *status = explain_json(e->note, name_of(e), e->built_in ? &e->pass : NULL, &json);
   hsc_bytes_append_char(&text, '\n');
   if (!status)
-    hsc_cli_write(cli, hsc_bytes_view(&text));
+    hsc_cli_put(cli, &text);
   if (!status)
     status = hsc_bytes_status(&text);
   hsc_bytes_deinit(&text);

@@ -354,7 +354,7 @@ hsc_status *hsc__passes_show(const passes_args *args, hsc_cli *cli) {
   HSC_GOTO(hsc_hlo_stages_read(scratch, add_module, &page, &left_out));
   hsc_page_end(&page.page);
   HSC_GOTO(hsc_bytes_status(&out));
-  HSC_GOTO(hsc_cli_write_to(cli, output, hsc_bytes_view(&out)));
+  HSC_GOTO(hsc_cli_write_to(cli, output, &out));
   if (strcmp(output, "-") != 0)
     hsc_cli_say(cli, "%s: open it in a browser", output);
   if (left_out)

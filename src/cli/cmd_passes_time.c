@@ -225,7 +225,7 @@ hsc_status *hsc__passes_time(const passes_args *args, hsc_cli *cli) {
   HSC_GOTO(hsc_passes_time(&o, &result, &folded));
   if (args->output) {
     HSC_GOTO(hsc_bytes_status(&folded));
-    HSC_GOTO(hsc_cli_write_to(cli, args->output, hsc_bytes_view(&folded)));
+    HSC_GOTO(hsc_cli_write_to(cli, args->output, &folded));
     if (!strcmp(args->output, "-"))
       goto done;
   }

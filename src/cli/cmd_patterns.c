@@ -174,7 +174,7 @@ static hsc_status *print_result(hsc_cli *cli, json_t *result, bool all) {
                  : hsc_patterns_text_short(result, &cli->out_style, &text);
   }
   if (!status)
-    hsc_cli_write(cli, hsc_bytes_view(&text));
+    hsc_cli_put(cli, &text);
   hsc_bytes_deinit(&text);
   return status;
 }

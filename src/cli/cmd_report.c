@@ -65,7 +65,7 @@ static hsc_status *run(const void *args_of_command, hsc_cli *cli) {
   if (!status)
     status = hsc_bytes_status(&out);
   if (!status)
-    status = hsc_cli_write_to(cli, output, hsc_bytes_view(&out));
+    status = hsc_cli_write_to(cli, output, &out);
   if (!status && strcmp(output, "-") != 0)
     hsc_cli_say(cli, "%s", output);
   hsc_bytes_deinit(&out);

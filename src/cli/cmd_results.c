@@ -273,7 +273,7 @@ static hsc_status *show(const results_args *args, hsc_cli *cli, hsc_store *store
     if (e->result && !strcmp(e->kind, "patterns")) {
       status = hsc_patterns_text(e->result, &cli->out_style, &text);
       if (!status)
-        hsc_cli_write(cli, hsc_bytes_view(&text));
+        hsc_cli_put(cli, &text);
     } else {
       status = show_tasks(cli, store, e);
     }

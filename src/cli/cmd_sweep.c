@@ -643,7 +643,7 @@ static hsc_status *merge(const sweep_args *args, hsc_sweep *sweep, hsc_cli *cli)
     return hsc_cli_table(cli, table);
   status = hsc_table_print(table, cli->format, NULL, &text);
   if (!status)
-    status = hsc_cli_write_to(cli, args->output, hsc_bytes_view(&text));
+    status = hsc_cli_write_to(cli, args->output, &text);
   hsc_bytes_deinit(&text);
   hsc_table_destroy(table);
   return status;
@@ -655,7 +655,7 @@ static hsc_status *script(const sweep_args *args, hsc_sweep *sweep, hsc_cli *cli
     return hsc_cli_usage(cli, "script needs --backend slurm or --backend kubernetes");
   hsc_status *status = write_script(args, sweep, cli, &text);
   if (!status)
-    status = hsc_cli_write_to(cli, args->output, hsc_bytes_view(&text));
+    status = hsc_cli_write_to(cli, args->output, &text);
   hsc_bytes_deinit(&text);
   return status;
 }

@@ -36,6 +36,7 @@ typedef struct hsc_cli {
   bool is_usage_error;  // set by hsc_cli_usage
   size_t after_dashes;  // arguments after `--`; 0 = there was none
   hsc_list dims;        // --dim, NAME=N each; for a command that sizes its programs itself
+  bool lost_output;     // something was not printed for want of memory: the command fails
   int exit_code;        // a command that did its work but found bad news sets 1 (default 0)
   hsc_arena *arena;     // lives as long as the command
 } hsc_cli;
@@ -97,6 +98,8 @@ extern const char *const hsc_format_choices[];
 // Prints to stdout.
 void hsc_cli_print(hsc_cli *cli, const char *format, ...) HSC_PRINTF(2, 3);
 void hsc_cli_write(hsc_cli *cli, hsc_view data);
+// What could not be made for want of memory is remembered: the command fails at its end.
+void hsc_cli_put(hsc_cli *cli, const hsc_bytes *text);
 // The same, words broken into lines of the terminal's width; as it is where stdout is none.
 void hsc_cli_paragraph(hsc_cli *cli, const char *format, ...) HSC_PRINTF(2, 3);
 // A name for what a command writes into the current directory when no --output is given, the same
@@ -104,7 +107,8 @@ void hsc_cli_paragraph(hsc_cli *cli, const char *format, ...) HSC_PRINTF(2, 3);
 // where that is taken. In cli->arena; the caller says it (hsc_cli_say).
 const char *hsc_cli_new_name(hsc_cli *cli, const char *extension);
 // Where --output says: a file, written whole or not at all; stdout for "-" and for NULL.
-HSC_MUST_USE hsc_status *hsc_cli_write_to(hsc_cli *cli, const char *path, hsc_view data);
+// RESOURCE_EXHAUSTED, with nothing written, where `data` has failed.
+HSC_MUST_USE hsc_status *hsc_cli_write_to(hsc_cli *cli, const char *path, const hsc_bytes *data);
 // Prints a table in the chosen format and destroys it, also on failure.
 HSC_MUST_USE hsc_status *hsc_cli_table(hsc_cli *cli, hsc_table *table);
 // One line of talk on stderr, whatever --quiet says.

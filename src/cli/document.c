@@ -11,7 +11,7 @@ hsc_status *hsc_cli_document(hsc_cli *cli, const json_t *document) {
   hsc_bytes_append_char(&out, '\n');
   hsc_status *status = document ? hsc_bytes_status(&out) : hsc_status_out_of_memory();
   if (!status)
-    hsc_cli_write(cli, hsc_bytes_view(&out));
+    hsc_cli_put(cli, &out);
   hsc_bytes_deinit(&out);
   return status;
 }

@@ -88,7 +88,7 @@ static hsc_status *print_json(const hsc_known_pass *p, hsc_cli *cli) {
   hsc_bytes_append_char(&text, '\n');
   hsc_status *status = hsc_bytes_status(&text);
   if (!status)
-    hsc_cli_write(cli, hsc_bytes_view(&text));
+    hsc_cli_put(cli, &text);
   hsc_bytes_deinit(&text);
   return status;
 }

@@ -3,6 +3,8 @@
 //
 //   HLOSCOPE_TEST_FAIL=write:3:/tmp/marks    the third write of each process; a byte is added to
 //                                            the file when it happens
+//   HLOSCOPE_TEST_FAIL=malloc:3:/tmp/marks   the third block that the program asks for (calloc,
+//                                            realloc; not those of its libraries)
 //   HLOSCOPE_TEST_FAIL=clock:3:/tmp/marks    the third look at the time of day is ten years early,
 //                                            the sixth ten years late, and so on
 //
@@ -16,6 +18,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <link.h>
 #include <pthread.h>
 #include <spawn.h>
 #include <stdatomic.h>
@@ -146,6 +149,49 @@ int posix_spawnp(pid_t *pid,
 int posix_memalign(void **memory, size_t alignment, size_t size) {
   REAL(posix_memalign)
   return fails("posix_memalign") ? ENOMEM : real(memory, alignment, size);
+}
+
+// Where the program's own code is: blocks that libraries ask for are theirs to handle.
+static uintptr_t code_begin, code_end;
+
+static int note_program(struct dl_phdr_info *info, size_t size, void *unused) {
+  (void)size;
+  (void)unused;
+  for (int i = 0; i < info->dlpi_phnum; i++)
+    if (info->dlpi_phdr[i].p_type == PT_LOAD && info->dlpi_phdr[i].p_flags & PF_X) {
+      code_begin = info->dlpi_addr + info->dlpi_phdr[i].p_vaddr;
+      code_end = code_begin + info->dlpi_phdr[i].p_memsz;
+    }
+  return 1;  // the first is the program
+}
+
+__attribute__((constructor)) static void find_program(void) {
+  dl_iterate_phdr(note_program, NULL);
+}
+
+static bool block_fails(const void *caller) {
+  uintptr_t at = (uintptr_t)caller;
+  return at >= code_begin && at < code_end && fails("malloc");
+}
+
+// The names by which glibc's allocator can be reached from under these.
+void *__libc_calloc(size_t count, size_t size);
+void *__libc_realloc(void *memory, size_t size);
+
+void *calloc(size_t members, size_t size) {
+  if (block_fails(__builtin_return_address(0))) {
+    errno = ENOMEM;
+    return NULL;
+  }
+  return __libc_calloc(members, size);
+}
+
+void *realloc(void *memory, size_t size) {
+  if (block_fails(__builtin_return_address(0))) {
+    errno = ENOMEM;
+    return NULL;
+  }
+  return __libc_realloc(memory, size);
 }
 
 // Only what maps code or files of ours: anonymous memory is the allocator's, whose callers

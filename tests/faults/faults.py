@@ -4,16 +4,17 @@ pipe, thread, process or block of memory fails or the time of day jumps; with no
 memory, a read-only home, no home, another user, no /proc, no file system that can be written: no
 crash, no hang, a message, exit code 1 (or the work is done without).
 
-usage: faults.py HLOSCOPE FAIL_NTH.so PROGRAM.hlo HOST PLUGIN.so      prints TAP
+usage: faults.py HLOSCOPE FAIL_NTH.so PROGRAM.hlo HOST PLUGIN.so FAULTY.so      prints TAP
 """
 
+import json
 import os
 import resource
 import subprocess
 import sys
 import tempfile
 
-hloscope, library, program, host, plugin = (os.path.abspath(path) for path in sys.argv[1:6])
+hloscope, library, program, host, plugin, faulty = (os.path.abspath(p) for p in sys.argv[1:7])
 FUNCTIONS = [
     "write",
     "pwrite",
@@ -29,6 +30,12 @@ FUNCTIONS = [
     "clock",
 ]
 NOBODY = 65534
+# wrong on the faulty plugin with this fault
+FAULT = "tanh-of-add"
+WRONG = """HloModule wrong
+ENTRY e { x = f32[8] parameter(0) y = f32[8] parameter(1)
+  s = f32[8] add(x, y) t = f32[8] tanh(s) ROOT r = f32[8] multiply(t, y) }
+"""
 NUMBERS = [1, 2, 3, 5, 8, 13, 30]
 LIMIT_S = 120
 results = []
@@ -105,6 +112,71 @@ def problem(done, is_write=False):
     return ""
 
 
+def failing_blocks(name, arguments, home, scratch, exact):
+    """The command while one after the other of the blocks that the program asks for is refused,
+    further and further apart, until it asks for no more. `exact`: what it prints depends on its
+    input alone, so a success prints what it prints with all memory."""
+    whole = run(arguments, home(), HLOSCOPE_FAULT=FAULT)
+    found, n, tries = [], 1, 0
+    while True:
+        marks = os.path.join(scratch, f"blocks-{name}-{n}")
+        done = run(
+            arguments,
+            home(),
+            LD_PRELOAD=library,
+            HLOSCOPE_FAULT=FAULT,
+            HLOSCOPE_TEST_FAIL=f"malloc:{n}:{marks}",
+        )
+        if not os.path.exists(marks):
+            break
+        tries += 1
+        wrong = problem(done)
+        if not wrong and done.returncode == 0 and exact and done.stdout != whole.stdout:
+            wrong = f"success with another output:\n{done.stdout[:300]}\n{done.stderr[:300]}"
+        if not wrong and done.returncode and "--json" in arguments and not is_json(done.stdout):
+            wrong = f"an error that is no JSON: {done.stdout[:300]}"
+        if wrong:
+            found.append(f"block {n}: {wrong}")
+        n += 1 + n // (10 if exact else 2)
+    check(f"{name}: {tries} blocks refused", tries > 5 and not found, "\n".join(found))
+
+
+def is_json(text):
+    try:
+        json.loads(text)
+    except ValueError:
+        return False
+    return True
+
+
+def laboratory(samples, scratch, home):
+    """(name, arguments, whether the output depends on the input alone) of what experiments use."""
+    results_file = os.path.join(scratch, "results.json")
+    done = run(["run", program, "--runs", "2", "--json"], home())
+    with open(results_file, "w") as f:
+        f.write(done.stdout if done else "")
+    wrong_program = os.path.join(scratch, "wrong.hlo")
+    with open(wrong_program, "w") as f:
+        f.write(WRONG)
+    return [
+        ("stats of two files", ["stats", "--json", samples, samples], True),
+        ("report", ["report", results_file, "--output", "-"], False),
+        ("convert", ["convert", program, "--to", "mlir"], True),
+        ("passes list", ["passes", "list", program, "--json"], False),
+        ("passes diff", ["passes", "diff", program], False),
+        ("knowledge", ["knowledge", "list"], True),
+        ("results", ["results", "list", "--json"], False),
+        ("tune", ["tune", program, "--time-budget", "1"], False),
+        ("probe", ["probe", program], False),
+        ("blame", ["blame", wrong_program, "-d", faulty, "--time-budget", "4"], False),
+        (
+            "reduce",
+            ["reduce", wrong_program, "-d", faulty, "--output", f"{scratch}/small.hlo"],
+            False,
+        ),
+    ]
+
+
 def main():
     with tempfile.TemporaryDirectory() as scratch:
         samples = os.path.join(scratch, "samples.csv")
@@ -159,6 +231,8 @@ def main():
                 all_hits,
                 "the library was not loaded, or has no such function to see",
             )
+        for name, arguments, exact in laboratory(samples, scratch, home):
+            failing_blocks(name, arguments, home, scratch, exact)
         for name, arguments in commands.items():
             wrong = [
                 problem(run(arguments, home(), [(resource.RLIMIT_NOFILE, count)]))
