@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <ftw.h>
 #include <math.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -14,6 +15,7 @@
 #include "cli/child_program.h"
 #include "cli/profile_peaks.h"
 #include "cli/profile_short.h"
+#include "cli/table_pick.h"
 #include "cli/trace_short.h"
 #include "lab/devices/devices.h"
 #include "worker/lab_compile.h"
@@ -21,6 +23,7 @@
 #include "lab/run/given_inputs.h"
 #include "lab/run/profile_run.h"
 #include "trace/capture.h"
+#include "trace/xspace.h"
 #include "views/profile_tensorboard.h"
 #include "views/views.h"
 
@@ -274,16 +277,25 @@ static bool is_empty(const char *path) {
   return empty;
 }
 
+static hsc_status *keep_calls(const profile_args *args,
+                              const char *calls,
+                              hsc_cli *cli,
+                              const char **out_kept) {
+  *out_kept = hsc_arena_printf(cli->arena, "%s/calls.hsc", args->output);
+  HSC_TRY(hsc_arena_status(cli->arena));
+  HSC_TRY(hsc_cli_set_aside(cli, *out_kept));
+  if (rename(calls, *out_kept))
+    return hsc_status_errno(errno, "cannot be made of what was recorded", *out_kept);
+  return NULL;
+}
+
 // Calls survive any death, in rings that are mapped files; operators are the profiler's until it
 // hands them over. What is left is kept beside the log directory's runs and shown.
 static hsc_status *show_calls(const profile_args *args, const char *calls, hsc_cli *cli) {
   hsc_capture *capture = NULL;
   hsc_table *table = NULL;
-  const char *kept = hsc_arena_printf(cli->arena, "%s/calls.hsc", args->output);
-  HSC_TRY(hsc_arena_status(cli->arena));
-  HSC_TRY(hsc_cli_set_aside(cli, kept));
-  if (rename(calls, kept))
-    return hsc_status_errno(errno, "cannot be made of what was recorded", kept);
+  const char *kept = NULL;
+  HSC_TRY(keep_calls(args, calls, cli, &kept));
   HSC_TRY(hsc_capture_open(kept, &capture));
   hsc_status *status = NULL;
   if (cli->format == HSC_FORMAT_TEXT) {
@@ -324,6 +336,40 @@ static void say_what_a_killed_program_left(const profile_args *args,
     hsc_cli_say_why_nothing(cli);
 }
 
+// A program that SIGKILL ended wrote its profile up to the last part. How many runs it made, its calls
+// tell, which are recorded to the end.
+static hsc_status *note_what_is_missing(const profile_args *args,
+                                        const char *calls,
+                                        hsc_cli *cli,
+                                        const char **out_note) {
+  hsc_capture *capture = NULL;
+  hsc_table *table = NULL;
+  const char *kept = NULL;
+  double runs = 0;
+  hsc_bytes note = {0};
+  hsc_bytes_append_text(
+      &note,
+      "not whole: SIGKILL ended the program, and its profiler had written what was done after 4 "
+      "calls, 8, 16 and so on, and after 1 second, 2, 4 and so on: what came since is missing");
+  hsc_status *status = NULL;
+  if (!access(calls, F_OK)) {
+    HSC_GOTO(keep_calls(args, calls, cli, &kept));
+    HSC_GOTO(hsc_capture_open(kept, &capture));
+    HSC_GOTO(hsc_view_table(capture, HSC_VIEW_executables, NULL, &table));
+    for (size_t i = 0; i < hsc_table_row_count(table); i++)
+      runs += hsc_cli_number(table, i, "runs");
+    hsc_bytes_printf(&note, "; all it called, %.0f %s, is in %s", runs,
+                     hsc_plural(runs, "run", "runs"), kept);
+  }
+  *out_note = hsc_arena_strdup(cli->arena, hsc_bytes_text(&note));
+  HSC_GOTO(hsc_arena_status(cli->arena));
+done:
+  hsc_bytes_deinit(&note);
+  hsc_table_destroy(table);
+  hsc_capture_close(capture);
+  return status;
+}
+
 static hsc_status *profile_command(const profile_args *args, hsc_cli *cli) {
   if (args->options.count)
     return hsc_cli_usage(
@@ -359,13 +405,18 @@ static hsc_status *profile_command(const profile_args *args, hsc_cli *cli) {
     if (!getenv(names[i]))
       set[count++] = hsc_arena_printf(cli->arena, "%s=1", names[i]);
   int waited = 0;
+  int32_t parts = 0;
   HSC_GOTO(hsc_arena_status(cli->arena));
   HSC_GOTO(hsc_cli_run_program(cli, &args->what, set, count, &waited));
   hsc_cli_program_ended(cli, waited);
+  HSC_GOTO(hsc_xspace_join_parts(raw, &parts));
   if (is_empty(raw)) {
     say_what_a_killed_program_left(args, calls, WIFSIGNALED(waited), cli);
   } else {
-    hsc_cli_tell_of_recording(cli, show(args, raw, NULL, cli));
+    const char *note = NULL;
+    if (WIFSIGNALED(waited) && WTERMSIG(waited) == SIGKILL)
+      HSC_GOTO(note_what_is_missing(args, calls, cli, &note));
+    hsc_cli_tell_of_recording(cli, show(args, raw, note, cli));
   }
 done:
   remove_directory(raw);

@@ -72,6 +72,30 @@ static double sum_of(const hsc_table *table, const char *column) {
 // next; where the device waits in between, the sentence says so and not that the step takes it:
 // "A step begins every 4.1 ms (median of 20): 81 % compute, 19 % idle." Like the median, the shares
 // are of the steps in the middle: one step that was held up would make all of them idle.
+// "20", or of a program on several devices, each of which tells its share of a step, "10 on each of 2
+// devices".
+static void put_step_count(const hsc_table *steps, size_t count, hsc_bytes *out) {
+  enum { MOST_DEVICES = 256 };
+  const char *known[MOST_DEVICES];
+  size_t devices = 0;
+  size_t of_first = 0;
+  for (size_t i = 0; i < hsc_table_row_count(steps); i++) {
+    const char *device = hsc_cli_text(steps, i, "device");
+    size_t at = 0;
+    while (device && at < devices && strcmp(device, known[at]) != 0)
+      at++;
+    if (device && at == devices && devices < MOST_DEVICES)
+      known[devices++] = device;
+    of_first += device && at == 0 && hsc_cli_number(steps, i, "time") > 0;
+  }
+  if (devices < 2)
+    hsc_bytes_printf(out, "%zu", count);
+  else if (of_first * devices == count)
+    hsc_bytes_printf(out, "%zu on each of %zu devices", of_first, devices);
+  else
+    hsc_bytes_printf(out, "%zu shares of %zu devices", count, devices);
+}
+
 static hsc_status *say_steps(const hsc_table *steps, hsc_arena *arena, hsc_bytes *out) {
   size_t rows = hsc_table_row_count(steps);
   double *times = rows ? HSC_NEW_ARRAY(arena, double, rows) : NULL;
@@ -92,8 +116,10 @@ static hsc_status *say_steps(const hsc_table *steps, hsc_arena *arena, hsc_bytes
   double idle = sum_between(steps, "idle", least, most);
   char median[32];
   hsc_format_quantity((times[(count - 1) / 2] + times[count / 2]) / 2, "ns", false, median);
-  hsc_bytes_printf(out, "A step %s %s (median of %zu)",
-                   idle > whole * WAITS_BETWEEN ? "begins every" : "takes", median, count);
+  hsc_bytes_printf(out, "A step %s %s (median of ",
+                   idle > whole * WAITS_BETWEEN ? "begins every" : "takes", median);
+  put_step_count(steps, count, out);
+  hsc_bytes_append_char(out, ')');
   const char *between = ": ";
   for (size_t p = 0; p < HSC_COUNT_OF(activities); p++) {
     double sum = sum_between(steps, activities[p], least, most);

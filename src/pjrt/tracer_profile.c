@@ -7,9 +7,9 @@
 // itself (HLOSCOPE_PROFILE_BY is set) this does nothing: a plugin has one session.
 // Under `hloscope trace` HLOSCOPE_TRACE_PROFILE_CALLS says for how many executions; the XSpace then
 // lies in the capture, which merges it. A profiler keeps what it records in the memory of the
-// process, and SIGKILL takes that with it: a trace's session is written and the next one begun
-// after 4 calls, 8, 16 and so on, and after 1 second, 2, 4 and so on, so that at most half of what
-// was recorded is lost (as python/hloscope/site/hloscope_xla_cpu.py does for XLA:CPU).
+// process, and SIGKILL takes that with it: a session whose end nobody asked for is written and the
+// next one begun after 4 calls, 8, 16 and so on, and after 1 second, 2, 4 and so on, so that at most
+// half of what was recorded is lost (as python/hloscope/site does for JAX).
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -30,7 +30,7 @@ typedef struct profiled {
   PLUGIN_Profiler_Api *api;
   PLUGIN_Profiler *profiler;
   int sessions;   // that were begun; each has a file of its own
-  char file[64];  // of the session under way
+  char file[96];  // of the session under way
 } profiled;
 
 static profiled all[HSC_TRACER_INSTANCES];
@@ -65,6 +65,11 @@ static int64_t trace_calls(void) {
   const char *calls = getenv("HLOSCOPE_TRACE_PROFILE_CALLS");
   const char *output = getenv("HLOSCOPE_OUTPUT_PATH");
   return calls && output && *output && !profile_directory() ? strtoll(calls, NULL, 10) : 0;
+}
+
+// A profile of the whole program is written in parts, which `hloscope profile` makes one again.
+static bool is_in_parts(void) {
+  return profile_directory() && !getenv("HLOSCOPE_PROFILE_MS") && !getenv("HLOSCOPE_PROFILE_STEPS");
 }
 
 // A preloaded library has nobody else to tell.
@@ -180,12 +185,15 @@ static void *finish_later(void *milliseconds) {
 // PID.xplane.pb, and what tells further plugins and sessions of the process apart.
 static void name_file(profiled *p, bool of_trace) {
   char plugin[16] = "";
-  char session[16] = "";
+  char session[40] = "";
   if (of_trace)
     snprintf(plugin, sizeof plugin, "-device%d", (int)(p - all));
   else if (p != all)
     snprintf(plugin, sizeof plugin, "_%d", (int)(p - all));
-  if (++p->sessions > 1)
+  p->sessions++;
+  if (is_in_parts())
+    snprintf(session, sizeof session, ".part%04d.%lld", p->sessions, (long long)hsc_wall_ns());
+  else if (p->sessions > 1)
     snprintf(session, sizeof session, "-%d", p->sessions);
   snprintf(p->file, sizeof p->file, "%d%s%s.xplane.pb", (int)getpid(), plugin, session);
 }
@@ -234,8 +242,8 @@ static void begin(profiled *p) {
   at_exit_set = true;
   hsc_tracer_at_death(finish);
   int64_t calls = trace_calls();
-  if (calls)
-    begin_counting(calls);
+  if (calls || is_in_parts())
+    begin_counting(calls ? calls : INT64_MAX / 2);
   const char *text = getenv("HLOSCOPE_PROFILE_MS");
   long milliseconds = text ? strtol(text, NULL, 10) : 0;
   if (milliseconds > 0)

@@ -341,3 +341,18 @@ void hsc_xwriter_extend_plane(hsc_xwriter *w,
 // Copies what a space holds besides its planes: errors, warnings, hostnames, fields that are not
 // known here.
 void hsc_xwriter_copy_rest(hsc_xwriter *w, const hsc_xspace *space);
+
+// ---- parts of one profile -----------------------------------------------------------------------
+
+typedef struct hsc_xspace_part {
+  const hsc_xspace *space;
+  int64_t begin_ns;  // since the epoch
+} hsc_xspace_part;
+// One profile of its parts, which one process wrote one after the other, in that order
+// (xspace_merge.c). Errors: RESOURCE_EXHAUSTED.
+HSC_MUST_USE hsc_status *hsc_xspace_merge(const hsc_xspace_part *parts,
+                                          int32_t count,
+                                          hsc_bytes *out);
+// Each set of parts in `directory` (NAME.partN.NANOSECONDS.xplane.pb) becomes NAME.xplane.pb there;
+// a part that cannot be read is left out. *out_parts: of how many parts the largest set was.
+HSC_MUST_USE hsc_status *hsc_xspace_join_parts(const char *directory, int32_t *out_parts);

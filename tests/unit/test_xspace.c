@@ -86,6 +86,83 @@ static void write_device(hsc_bytes *out) {
   hsc_xwriter_deinit(&w);
 }
 
+// Part `k` of a profile: numbers of stats and events are in another order in each, times count from
+// the part's begin.
+static hsc_xspace_part part_of(int k, hsc_bytes *bytes) {
+  static const char *const names[2][2] = {{"add.1", "dot.1"}, {"dot.1", "add.1"}};
+  hsc_xwriter w;
+  EXPECT_OK(hsc_xwriter_init(&w, bytes));
+  hsc_xwriter_begin_plane(&w, 1, "/host:metadata");
+  hsc_xwriter_begin_event_meta(&w, 9, "jit_f(9)", NULL);
+  hsc_xwriter_end_event_meta(&w);
+  if (k) {
+    hsc_xwriter_begin_event_meta(&w, 10, "jit_g(10)", NULL);
+    hsc_xwriter_end_event_meta(&w);
+  }
+  hsc_xwriter_end_plane(&w);
+  hsc_xwriter_begin_plane(&w, 2, "/host:CPU");
+  if (k)
+    hsc_xwriter_stat_int(&w, "only in the second", 1);
+  int64_t ids[2];
+  for (int i = 0; i < 2; i++) {
+    ids[i] = hsc_xwriter_begin_event_meta(&w, 0, names[k][i], NULL);
+    hsc_xwriter_end_event_meta(&w);
+  }
+  hsc_xwriter_begin_line(&w, 7, "worker", 100);
+  for (int i = 0; i < 2; i++) {
+    hsc_xwriter_begin_event(&w, ids[i], 1000 * i, 500);
+    hsc_xwriter_stat_ref(&w, "hlo_op", hsc_view_of(names[k][i]));
+    hsc_xwriter_end_event(&w);
+  }
+  hsc_xwriter_end_line(&w);
+  hsc_xwriter_end_plane(&w);
+  hsc_xwriter_hostname(&w, "here");
+  EXPECT_OK(hsc_bytes_status(bytes));
+  hsc_xwriter_deinit(&w);
+  // the second begins 3 us later
+  return (hsc_xspace_part){.space = space_of(bytes), .begin_ns = 5000 + 3000 * (int64_t)k};
+}
+
+static void test_parts_are_one_profile(void **state) {
+  static const char *const names[] = {"add.1", "dot.1", "dot.1", "add.1"};
+  static const int64_t offsets_ps[] = {0, 1000, 3000000, 3001000};
+  hsc_bytes bytes[2] = {{0}, {0}};
+  hsc_bytes merged = {0};
+  const hsc_xspace_part parts[2] = {part_of(0, &bytes[0]), part_of(1, &bytes[1])};
+  EXPECT_OK(hsc_xspace_merge(parts, 2, &merged));
+  hsc_xspace *space = space_of(&merged);
+  assert_null(space->damage);
+  assert_int_equal(space->hostname_count, 1);
+  assert_int_equal(space->plane_count, 2);
+  const hsc_xplane *programs = hsc_xspace_plane(space, "/host:metadata");
+  assert_int_equal(programs->event_meta_count, 2);
+  assert_non_null(hsc_xplane_event_meta(programs, 9));
+  assert_non_null(hsc_xplane_event_meta(programs, 10));
+  const hsc_xplane *host = hsc_xspace_plane(space, "/host:CPU");
+  assert_int_equal(host->line_count, 1);
+  assert_int_equal(host->event_meta_count, 2);
+  assert_int_equal(host->lines[0].timestamp_ns, 100);
+  hsc_xstat stat;
+  assert_true(hsc_xstat_find(host->message, HSC_XPLANE_STATS,
+                             hsc_xplane_stat_id(host, "only in the second"), &stat));
+  hsc_xevent_cursor at = hsc_xline_events(&host->lines[0]);
+  for (size_t i = 0; i < HSC_COUNT_OF(names); i++) {
+    hsc_xevent e;
+    assert_true(hsc_xevent_next(&at, &e));
+    assert_true(e.offset_ps == offsets_ps[i] && e.duration_ps == 500);
+    assert_true(hsc_view_equals_text(hsc_xplane_event_meta(host, e.metadata_id)->name, names[i]));
+    assert_true(
+        hsc_xstat_find(e.message, HSC_XEVENT_STATS, hsc_xplane_stat_id(host, "hlo_op"), &stat));
+    assert_true(hsc_view_equals_text(hsc_xstat_text(host, &stat), names[i]));
+  }
+  hsc_xspace_close(space);
+  for (int k = 0; k < 2; k++) {
+    hsc_xspace_close((hsc_xspace *)(uintptr_t)parts[k].space);
+    hsc_bytes_deinit(&bytes[k]);
+  }
+  hsc_bytes_deinit(&merged);
+}
+
 static void test_what_is_written_is_read(void **state) {
   hsc_bytes bytes = {0};
   write_device(&bytes);
@@ -552,6 +629,7 @@ int main(int argc, char **argv) {
     source_root = argv[1];
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_what_is_written_is_read),
+      cmocka_unit_test(test_parts_are_one_profile),
       cmocka_unit_test(test_numbers_of_any_length_are_decoded),
       cmocka_unit_test(test_unknown_fields_survive_a_rewrite),
       cmocka_unit_test(test_what_is_cut_gives_what_is_left_and_says_so),

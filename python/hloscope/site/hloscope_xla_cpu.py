@@ -164,6 +164,7 @@ class Watch:
         self.seconds = float(os.environ.get("HLOSCOPE_XLA_CPU_SECONDS") or 0)
         self.place, self.cpu, self.runs_profiled, self.ended = None, None, False, False
         self.of_profile = False  # hloscope.profile(): the operators of plugins as well
+        self.cut = None  # under `hloscope profile` its session is cut into parts, not ours
         self.next_part, self.next_time = FIRST_PART, FIRST_PART_S
         self.calls_before = 0
         self.at_limit = ctypes.CFUNCTYPE(None, ctypes.py_object)(guarded(self.end_of_part))
@@ -214,13 +215,16 @@ class Watch:
         self.cpu = backends["cpu"]
         self.next_part, self.next_time = FIRST_PART, FIRST_PART_S
         self.calls_before = self.lib.hsc_tracer_host_calls()
-        first = min(self.calls, self.next_part)
+        first = self.next_part if self.cut else min(self.calls, self.next_part)
         if not self.lib.hsc_tracer_host_open(first, ctypes.cast(self.at_limit, ctypes.c_void_p)):
             return
         atexit.register(guarded(self.end))  # runs before what was registered earlier: JAX's own end
         os.register_at_fork(after_in_child=self.profiler.forget)
         at_death(self.end)
-        if self.calls and self.profiler.start():
+        if self.cut:
+            self.runs_profiled = True
+            later(self.next_time, self.part_is_due)
+        elif self.calls and self.profiler.start():
             self.runs_profiled = True
             if self.seconds:
                 later(self.seconds, self.end_of_runs)
@@ -265,13 +269,17 @@ class Watch:
         """After a call, on its thread: what was recorded until now is written. The call may only
         have begun its run, which would be in neither part: it is awaited."""
         done = self.lib.hsc_tracer_host_calls() - self.calls_before
-        if done >= self.calls:
+        if not self.cut and done >= self.calls:
             self.end_of_runs()
             return
         while self.next_part <= done:
             self.next_part *= 2
-        self.lib.hsc_tracer_host_limit(self.calls_before + min(self.calls, self.next_part))
-        if self.runs_profiled and self.profiler.session is not None:
+        until = self.next_part if self.cut else min(self.calls, self.next_part)
+        self.lib.hsc_tracer_host_limit(self.calls_before + until)
+        if self.cut:
+            wait_for(result)
+            self.cut()
+        elif self.runs_profiled and self.profiler.session is not None:
             wait_for(result)
             self.profiler.stop()
             self.profiler.start()
