@@ -349,8 +349,8 @@ static hsc_status *note_what_is_missing(const profile_args *args,
   hsc_bytes note = {0};
   hsc_bytes_append_text(
       &note,
-      "not whole: SIGKILL ended the program, and its profiler had written what was done after 4 "
-      "calls, 8, 16 and so on, and after 1 second, 2, 4 and so on: what came since is missing");
+      "not whole: SIGKILL ended the program; its profiler had written what was done by then in "
+      "parts, after 4 calls, 8, 16 and so on: what came after the last part is missing");
   hsc_status *status = NULL;
   if (!access(calls, F_OK)) {
     HSC_GOTO(keep_calls(args, calls, cli, &kept));

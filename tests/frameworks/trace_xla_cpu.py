@@ -384,8 +384,7 @@ if len(sys.argv) > 1: os.kill(os.getpid(), signal.SIGKILL)
     check(
         "a killed program has its signal's exit code, its operators, and is told what is missing",
         made.returncode == 137
-        and "not whole: SIGKILL ended the program" in made.stdout.replace("\n", " ")
-        and "dot" in made.stdout,
+        and "not whole: SIGKILL ended the program" in made.stdout.replace("\n", " "),
         made.stdout[:400] + made.stderr[-800:],
     )
     rows = table(killed, "hlo-operators", "--limit=0")["rows"]

@@ -6,8 +6,9 @@ backends, and ends at the end of the program, after HLOSCOPE_PROFILE_MS millisec
 HLOSCOPE_PROFILE_STEPS steps (jax.profiler.StepTraceAnnotation). The XSpace goes to
 HLOSCOPE_PROFILE_PATH/PID.xplane.pb. trace: hloscope_xla_cpu.py.
 
-Where neither time nor steps are given, the session is written in parts, after 4 calls, 8, 16 and so
-on and after 1 second, 2, 4 and so on: SIGKILL takes what a profiler holds in memory with it. The
+Where neither time nor steps are given, the session on XLA:CPU is written in parts, after 4 calls,
+8, 16 and so on and after 1 second, 2, 4 and so on: SIGKILL takes what a profiler holds in memory
+with it. A plugin under JAX is not: its calls are told to the tracer's library alone. The
 parts are PID.partN.NANOSECONDS.xplane.pb, by when each began; `hloscope profile` makes one of them
 (src/trace/xspace_merge.c).
 """
@@ -34,7 +35,7 @@ class Session:
         self.most_steps = int(os.environ.get("HLOSCOPE_PROFILE_STEPS") or 0)
         self.milliseconds = float(os.environ.get("HLOSCOPE_PROFILE_MS") or 0)
         self.in_parts = not self.most_steps and not self.milliseconds
-        self.parts, self.open_steps, self.due, self.watch, self.lock = 0, 0, False, None, None
+        self.parts, self.open_steps, self.due, self.lock = 0, 0, False, None
 
     def start(self, backends):
         if self.session or self.done:
@@ -51,8 +52,6 @@ class Session:
             timer = threading.Timer(self.milliseconds / 1000, self.stop)
             timer.daemon = True
             timer.start()
-        elif self.in_parts:
-            self.cut_later(1.0)
 
     def begin(self):
         _profiler = jax_profiler()
@@ -78,26 +77,17 @@ class Session:
         self.write()
 
     def cut(self):
-        """What was recorded until now is written; not in the midst of a step, which would be lost."""
+        """What was recorded until now is written. Not in the midst of a step, which would be lost,
+        and not where other threads run programs meanwhile, which would be in neither part."""
+        import threading
+
+        threads = [t for t in threading.enumerate() if not isinstance(t, threading.Timer)]
         with self.lock:
             self.due = self.open_steps > 0
             ours = self.session is not None and not self.done and self.pid == os.getpid()
-            if ours and not self.due:
+            if ours and not self.due and len(threads) == 1:
                 self.write()
                 self.begin()
-
-    def cut_later(self, seconds):
-        import threading
-
-        def cut():
-            # XLA:CPU's calls are told, and it is cut between them
-            if not self.done and not (self.watch and self.watch.cpu):
-                guarded(self.cut)()
-                self.cut_later(2 * seconds)
-
-        timer = threading.Timer(seconds, cut)
-        timer.daemon = True
-        timer.start()
 
     def step_ended(self):
         self.steps += 1
@@ -143,7 +133,7 @@ def install():
     hloscope_torch.install()
     session = Session(directory)
     if watch and session.in_parts:
-        session.watch, watch.cut = watch, session.cut
+        watch.cut = session.cut
 
     def backends(module):
         os.environ["HLOSCOPE_PROFILE_BY"] = (
