@@ -72,8 +72,8 @@ static double sum_of(const hsc_table *table, const char *column) {
 // next; where the device waits in between, the sentence says so and not that the step takes it:
 // "A step begins every 4.1 ms (median of 20): 81 % compute, 19 % idle." Like the median, the shares
 // are of the steps in the middle: one step that was held up would make all of them idle.
-// "20", or of a program on several devices, each of which tells its share of a step, "10 on each of 2
-// devices".
+// "20", or of a program on several devices, each of which tells its share of a step, "10 on each of
+// 2 devices".
 static void put_step_count(const hsc_table *steps, size_t count, hsc_bytes *out) {
   enum { MOST_DEVICES = 256 };
   const char *known[MOST_DEVICES];

@@ -8,8 +8,8 @@
 // Under `hloscope trace` HLOSCOPE_TRACE_PROFILE_CALLS says for how many executions; the XSpace then
 // lies in the capture, which merges it. A profiler keeps what it records in the memory of the
 // process, and SIGKILL takes that with it: a session whose end nobody asked for is written and the
-// next one begun after 4 calls, 8, 16 and so on, and after 1 second, 2, 4 and so on, so that at most
-// half of what was recorded is lost (as python/hloscope/site does for JAX).
+// next one begun after 4 calls, 8, 16 and so on, and after 1 second, 2, 4 and so on, so that at
+// most half of what was recorded is lost (as python/hloscope/site does for JAX on XLA:CPU).
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>

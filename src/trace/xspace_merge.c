@@ -375,6 +375,12 @@ static hsc_status *join_set(const char *directory,
   hsc_bytes merged = {0};
   int32_t readable = 0;
   hsc_status *status = hsc_arena_status(arena);
+  const char *only = count == 1 ? hsc_arena_printf(arena, "%s/%s", directory, names[0]) : NULL;
+  if (only && to) {
+    if (rename(only, to))
+      status = hsc_status_errno(errno, "cannot be renamed", only);
+    return status;
+  }
   for (size_t i = 0; i < count && !status; i++) {
     hsc_xspace *space = NULL;
     const char *path = hsc_arena_printf(arena, "%s/%s", directory, names[i]);
