@@ -336,8 +336,8 @@ static void say_what_a_killed_program_left(const profile_args *args,
     hsc_cli_say_why_nothing(cli);
 }
 
-// A program that SIGKILL ended wrote its profile up to the last part. How many runs it made, its calls
-// tell, which are recorded to the end.
+// A program that SIGKILL ended wrote its profile up to the last part. How many runs it made, its
+// calls tell, which are recorded to the end.
 static hsc_status *note_what_is_missing(const profile_args *args,
                                         const char *calls,
                                         hsc_cli *cli,
