@@ -111,6 +111,7 @@ def main():
                 flush=True,
             )
             del table, out
+        chrome_s = 0.0
         for form, target in (
             ("chrome", os.path.join(scratch, "trace.json")),
             ("tensorboard", os.path.join(scratch, "logs")),
@@ -139,6 +140,10 @@ def main():
                     else f"; WRONG when read back: {bad[:3]}"
                 )
                 failed |= bool(bad)
+            # what copies a profile takes no longer than what writes it as text, and no more memory
+            chrome_s = cpu if form == "chrome" else chrome_s
+            slow = form == "tensorboard" and cpu > 3 * chrome_s + 0.3
+            failed |= slow or memory > 512
             print(
                 f"  export --to={form}: {wall:.2f} s on the clock, {cpu:.2f} s of the processor,"
                 f" {memory:.0f} MiB, {written / 1e9:.2f} GB written{note}",

@@ -207,6 +207,10 @@ void hsc_xwriter_copy_plane(hsc_xwriter *w,
                             const hsc_xplane *plane,
                             bool (*keep_line)(void *user, const hsc_xline *line),
                             void *user) {
+  if (!keep_line) {  // whole: as one piece, whose length is known before it is there
+    put_text(w->out, XSPACE_PLANES, plane->message);
+    return;
+  }
   size_t mark = hsc_wire_begin(w->out, XSPACE_PLANES);
   hsc_wire in = hsc_wire_of(plane->message);
   const uint8_t *last = in.p;
@@ -215,7 +219,7 @@ void hsc_xwriter_copy_plane(hsc_xwriter *w,
     bool is_line = f.number == XPLANE_LINES && f.type == HSC_WIRE_BYTES;
     const hsc_xline *what = is_line && line < plane->line_count ? &plane->lines[line] : NULL;
     line += is_line;
-    if (what && keep_line && !keep_line(user, what))
+    if (what && !keep_line(user, what))
       continue;
     hsc_bytes_append(w->out, last, (size_t)(in.p - last));
   }

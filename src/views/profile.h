@@ -41,6 +41,7 @@ typedef struct hsc_profile_device {
   // on the host's plane, where operators tell it (XLA:CPU with several devices): which device ran
   // them; -1 = the plane is one device
   int64_t ordinal;
+  int64_t ordinal_id;             // of the stat that tells it on that plane; -1 = it has none
   double peak_flops, peak_bytes;  // per second; NaN = not known
   int64_t busy_ps;                // operators running, overlaps counted once
   int64_t first_ps, last_ps;      // of its operators

@@ -119,6 +119,7 @@ static bool add_device_of(walk *w, int64_t ordinal) {
       .name = text,
       .type = type,
       .ordinal = ordinal,
+      .ordinal_id = hsc_xplane_stat_id(w->plane, "device_ordinal"),
       .first_ps = INT64_MAX,
       .last_ps = 0,
       .peak_flops = plane_number(w->plane, "peak_teraflops_per_second") * 1e12,
@@ -147,7 +148,7 @@ static hsc_status *name_devices(walk *w) {
 
 bool hsc__profile_is_of(const hsc_profile_device *device, const hsc_xevent *event) {
   hsc_xstat stat;
-  int64_t id = device->ordinal < 0 ? -1 : hsc_xplane_stat_id(device->plane, "device_ordinal");
+  int64_t id = device->ordinal < 0 ? -1 : device->ordinal_id;
   return id < 0 || !hsc_xstat_find(event->message, HSC_XEVENT_STATS, id, &stat) ||
          hsc_xstat_int(&stat) == device->ordinal;
 }

@@ -133,25 +133,29 @@ static int by_start(const void *a, const void *b) {
   return x->duration > y->duration ? -1 : x->duration < y->duration;
 }
 
+// Numbers of the stats of a plane's events: looked up once a line, not once an event.
+typedef struct stat_ids {
+  int64_t hlo_op, program_id, hlo_module;
+} stat_ids;
+
 // Operators by what an event says of them: (name, program).
 static int32_t find_op(const writer *t,
                        const hsc_map *by_key,
                        int32_t device,
                        const hsc_xplane *plane,
+                       const stat_ids *ids,
                        const hsc_xevent *event) {
   hsc_xstat stat;
-  if (!hsc_xstat_find(event->message, HSC_XEVENT_STATS, hsc_xplane_stat_id(plane, "hlo_op"), &stat))
+  if (!hsc_xstat_find(event->message, HSC_XEVENT_STATS, ids->hlo_op, &stat))
     return -1;
   if (!hsc__profile_is_of(&t->profile->devices.items[device], event))
     return -1;
   hsc_view name = hsc_xstat_text(plane, &stat);
   hsc_view module = {0};
   int64_t program = 0;
-  if (hsc_xstat_find(event->message, HSC_XEVENT_STATS, hsc_xplane_stat_id(plane, "program_id"),
-                     &stat))
+  if (hsc_xstat_find(event->message, HSC_XEVENT_STATS, ids->program_id, &stat))
     program = hsc_xstat_int(&stat);
-  else if (hsc_xstat_find(event->message, HSC_XEVENT_STATS, hsc_xplane_stat_id(plane, "hlo_module"),
-                          &stat))
+  else if (hsc_xstat_find(event->message, HSC_XEVENT_STATS, ids->hlo_module, &stat))
     module = hsc_xstat_text(plane, &stat);
   char key[512];
   int size = snprintf(key, sizeof key, "%d/%lld/%.*s/%.*s", device, (long long)program,
@@ -185,9 +189,12 @@ static hsc_status *write_thread(
   HSC__LIST(op_event) events = {0};
   hsc_status *status = NULL;
   bool sorted = true;
+  stat_ids ids = {hsc_xplane_stat_id(lane->plane, "hlo_op"),
+                  hsc_xplane_stat_id(lane->plane, "program_id"),
+                  hsc_xplane_stat_id(lane->plane, "hlo_module")};
   hsc_xevent_cursor at = hsc_xline_events(lane->line);
   for (hsc_xevent e; hsc_xevent_next(&at, &e);) {
-    int32_t op = e.has_stats ? find_op(t, by_key, device, lane->plane, &e) : -1;
+    int32_t op = e.has_stats ? find_op(t, by_key, device, lane->plane, &ids, &e) : -1;
     if (op < 0)
       continue;
     op_event event = {hsc__profile_time(profile, lane->line, e.offset_ps),

@@ -135,9 +135,12 @@ hsc_status *hsc_fd_read(int fd, const char *path, hsc_bytes *out_bytes) {
 }
 
 hsc_status *hsc_fd_write(int fd, const char *path, const void *bytes, size_t size) {
+  // one call would have all of a large piece in memory at once; between two, its pages may go
+  // (base/core/spill.h)
+  static const size_t MOST_AT_ONCE = 8 << 20;
   const char *data = bytes;
   while (size > 0) {
-    ssize_t put = write(fd, data, size);
+    ssize_t put = write(fd, data, size < MOST_AT_ONCE ? size : MOST_AT_ONCE);
     if (put < 0 && errno == EINTR)
       continue;
     if (put < 0)
