@@ -222,9 +222,9 @@ static bool has_note(const hsc_table *table, const char *text) {
   return found;
 }
 
-// 16 processes each on a quiet host and on one of grade C that is three times as slow and, with
+// With placebos of the two: 16 processes each on a quiet host and on one of grade C that is three times as slow and, with
 // `drift`, half as slow again in its later half.
-static void effects_of(double drift, double placebo, hsc_table **out_table) {
+static void effects_of(double drift, const double placebos[2], hsc_table **out_table) {
   enum { EACH = 16 };
   hsc_bytes tasks = {0};
   hsc_bytes plan = {0};
@@ -256,7 +256,7 @@ static void effects_of(double drift, double placebo, hsc_table **out_table) {
                      "{\"plan\":\"%s\",\"host\":\"%s\",\"environment\":{\"grade\":\"%s\"}}\n",
                      f.sweep->id, host, h ? "C" : "A");
     for (int i = 0; i < EACH; i++)
-      add_timed(&rows, 2 * i + h, host, h ? 3 * (i < EACH / 2 ? 1 : drift) : 1, placebo);
+      add_timed(&rows, 2 * i + h, host, h ? 3 * (i < EACH / 2 ? 1 : drift) : 1, placebos[h]);
     put_file(f.folder, h ? "results/b.jsonl" : "results/a.jsonl", hsc_bytes_text(&rows));
   }
   EXPECT_OK(hsc_sweep_results_read(f.sweep, &results));
@@ -271,7 +271,10 @@ static void effects_of(double drift, double placebo, hsc_table **out_table) {
 
 static void ratios_stay_within_hosts_and_hosts_are_named(void **state) {
   hsc_table *table = NULL;
-  effects_of(1.5, 1, &table);
+  static const double none[] = {1, 1};
+  static const double both[] = {1.1, 1.1};
+  static const double loud_alone[] = {1, 1.1};
+  effects_of(1.5, none, &table);
   assert_int_equal(hsc_table_row_count(table), 2);
   assert_true(has_note(table, "\"hosts\": 2"));
   // of 1.2, in noise of 2 %, though the loud host takes three times as long
@@ -280,12 +283,18 @@ static void ratios_stay_within_hosts_and_hosts_are_named(void **state) {
   assert_true(has_note(table, "host loud drifts"));
   assert_false(has_note(table, "host calm"));
   assert_false(has_note(table, "the placebo is not 1"));
+  assert_false(has_note(table, "the placebo of host"));
   hsc_table_destroy(table);
-  effects_of(1, 1, &table);
+  effects_of(1, none, &table);
   assert_false(has_note(table, "drifts"));
   hsc_table_destroy(table);
-  effects_of(1, 1.1, &table);
+  effects_of(1, both, &table);
   assert_true(has_note(table, "the placebo is not 1"));
+  hsc_table_destroy(table);
+  // of all hosts together it is 1.05 give or take more: only by host it is seen
+  effects_of(1, loud_alone, &table);
+  assert_true(has_note(table, "the placebo of host loud is 1."));
+  assert_false(has_note(table, "the placebo of host calm"));
   hsc_table_destroy(table);
 }
 

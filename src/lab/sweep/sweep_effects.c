@@ -162,6 +162,41 @@ static bool is_placebo(const char *name) {
   return !strncmp(name, "hloscope-placebo-", 17);
 }
 
+// A host whose own placebo is not 1, by more than 1 % and half as much again as its 95 % interval is
+// wide: of many hosts, some would be off by chance.
+static hsc_status *note_placebos(effects *e,
+                                 const hsc_sweep_task *first,
+                                 const double *y,
+                                 const int *host,
+                                 size_t n,
+                                 hsc_table *table) {
+  static const double LEAST_OFF = 0.01;
+  static const double WIDER = 1.5;
+  double *own = HSC_NEW_ARRAY(e->arena, double, n + 1);
+  int *alone = HSC_NEW_ARRAY(e->arena, int, n + 1);  // all 0: one host
+  hsc_sweep_effect effect;
+  HSC_TRY(hsc_arena_status(e->arena));
+  for (size_t h = 0; h < hsc_map_count(e->hosts); h++) {
+    hsc_view name;
+    size_t count = 0;
+    for (size_t i = 0; i < n; i++)
+      if (host[i] == (int)h)
+        own[count++] = y[i];
+    HSC_TRY(hsc_sweep_host_effect(own, alone, count, 1, &effect));
+    double off = fabs(log(effect.ratio));
+    double half_width = (log(effect.high) - log(effect.low)) / 2;
+    if (!(off > LEAST_OFF && off > WIDER * half_width))  // NaN: too few processes
+      continue;
+    hsc_map_at(e->hosts, h, &name);
+    hsc_table_note(
+        table,
+        "%s on %s: the placebo of host %s is %.2f (%.2f to %.2f): what else was measured "
+        "there says nothing",
+        first->program, first->device, name.data, effect.ratio, effect.low, effect.high);
+  }
+  return NULL;
+}
+
 static hsc_status *add_effect(
     effects *e, const hsc_sweep_task *first, int variant, const char *name, hsc_table *table) {
   double *y = HSC_NEW_ARRAY(e->arena, double, e->sweep->count + 1);
@@ -195,6 +230,8 @@ static hsc_status *add_effect(
   if (is_placebo(name) && off_one)
     hsc_table_note(table, "%s on %s: the placebo is not 1: what it is beside says nothing",
                    first->program, first->device);
+  if (is_placebo(name) && effect.hosts > 1)
+    return note_placebos(e, first, y, host, n, table);
   return NULL;
 }
 
