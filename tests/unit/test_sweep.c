@@ -222,8 +222,8 @@ static bool has_note(const hsc_table *table, const char *text) {
   return found;
 }
 
-// With placebos of the two: 16 processes each on a quiet host and on one of grade C that is three times as slow and, with
-// `drift`, half as slow again in its later half.
+// 16 processes each on a quiet host and on one of grade C that is three times as slow and, with
+// `drift`, half as slow again in its later half; each has its own placebo.
 static void effects_of(double drift, const double placebos[2], hsc_table **out_table) {
   enum { EACH = 16 };
   hsc_bytes tasks = {0};
