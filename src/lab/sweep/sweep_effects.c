@@ -162,8 +162,8 @@ static bool is_placebo(const char *name) {
   return !strncmp(name, "hloscope-placebo-", 17);
 }
 
-// A host whose own placebo is not 1, by more than 1 % and half as much again as its 95 % interval is
-// wide: of many hosts, some would be off by chance.
+// A host whose own placebo is not 1, by more than 1 % and half as much again as its 95 % interval
+// is wide: of many hosts, some would be off by chance.
 static hsc_status *note_placebos(effects *e,
                                  const hsc_sweep_task *first,
                                  const double *y,
