@@ -207,6 +207,27 @@ static void cuts_keep_one_side(void **state) {
   hsc_module_destroy(last);
 }
 
+// From the last instruction backwards: what is further away than was asked for becomes parameters,
+// other results go; tuples are passed through.
+static void a_neighbourhood_has_its_distance(void **state) {
+  hsc_module *module = parse(
+      "HloModule m\nENTRY e { a = f32[4] parameter(0)\n b = f32[4] negate(a)\n c = f32[4] "
+      "tanh(b)\n k = f32[4] constant({1, 2, 3, 4})\n d = f32[4] add(c, k)\n"
+      " s = f32[4] sine(a)\n e = f32[4] exponential(d)\n ROOT r = (f32[4], f32[4]) tuple(s, e)\n"
+      "}\n");
+  static const int64_t counts[][2] = {{0, 2}, {1, 4}, {2, 5}, {3, 6}, {9, 6}};
+  for (size_t i = 0; i < HSC_COUNT_OF(counts); i++) {
+    hsc_reduced reduced;
+    EXPECT_OK(hsc_reduce_around_last(module, counts[i][0], &reduced));
+    assert_non_null(reduced.module);
+    assert_int_equal(hsc_module_instr_count(reduced.module), counts[i][1]);
+    assert_int_equal(reduced.module->entry->root->op, HSC_OP_EXP);
+    assert_int_equal(reduced.inputs[0].parameter, i < 3 ? -1 : 0);
+    hsc_reduced_deinit(&reduced);
+  }
+  hsc_module_destroy(module);
+}
+
 // A rule that is about something else leaves what nothing used before, and takes with it what its
 // own change leaves without use.
 static void what_was_unused_stays(void **state) {
@@ -264,6 +285,7 @@ int main(void) {
       cmocka_unit_test(nothing_chosen_is_no_program),
       cmocka_unit_test(inputs_say_where_values_come_from),
       cmocka_unit_test(cuts_keep_one_side),
+      cmocka_unit_test(a_neighbourhood_has_its_distance),
       cmocka_unit_test(what_was_unused_stays),
       cmocka_unit_test(tuples_are_flattened),
       cmocka_unit_test(values_are_cut_and_converted),

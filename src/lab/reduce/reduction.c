@@ -56,6 +56,21 @@ static hsc_status *cut_end(hsc__reducer *r) {
   return NULL;
 }
 
+// The instruction that brings the symptom, which is the last one after cut_end, by itself; else
+// with as little of what it is made of as shows it, one use away, then two, four and so on.
+static hsc_status *keep_around(hsc__reducer *r) {
+  int64_t whole = hsc_module_instr_count(r->result->module);
+  r->rule = "around the last";
+  for (int64_t distance = 0; distance < whole && !hsc__reducer_is_late(r);
+       distance = distance ? 2 * distance : 1) {
+    bool shows = false;
+    HSC_TRY(try_cut(r, hsc_reduce_around_last, distance, &shows));
+    if (shows)
+      break;
+  }
+  return NULL;
+}
+
 // As much of the beginning as can be given as values.
 static hsc_status *cut_beginning(hsc__reducer *r) {
   int64_t step = hsc_reduce_entry_count(r->result->module);
@@ -181,13 +196,14 @@ static hsc_status *open_up(hsc__reducer *r) {
 
 static hsc_status *search(hsc__reducer *r) {
   HSC_TRY(run_rule(r, hsc_reduce_rule_get("unused")));
-  // until some candidate has ended, each that hangs costs the whole limit: halves end soonest
-  if (r->result->symptom.kind == HSC_SYMPTOM_HANG)
-    HSC_TRY(cut_end(r));
+  // a look at the whole costs most, of a hang the whole limit: halves first
+  HSC_TRY(cut_end(r));
+  HSC_TRY(keep_around(r));
   HSC_TRY(open_up(r));
   for (int round = 0; round < MOST_ROUNDS && !hsc__reducer_is_late(r); round++) {
     measure before = measure_of(r->result->module);
     HSC_TRY(cut_end(r));
+    HSC_TRY(keep_around(r));
     HSC_TRY(cut_beginning(r));
     for (size_t i = 0; i < hsc_reduce_rule_count(); i++)
       if (is_wanted(r, hsc_reduce_rule_at(i)))

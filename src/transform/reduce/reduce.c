@@ -46,8 +46,7 @@ static hsc_status *note_unused(hsc__reducing *r) {
   return NULL;
 }
 
-// The instructions of the copy's entry computation point to those they are copies of.
-static hsc_status *begin(const hsc_module *module, hsc__reducing *r) {
+hsc_status *hsc__reduce_begin(const hsc_module *module, hsc__reducing *r) {
   HSC_TRY(hsc_module_clone(module, &r->module));
   const hsc_instr *original = module->entry->first;
   HSC_FOR_EACH_COMPUTATION (r->module, computation)
@@ -118,8 +117,7 @@ static void reduce_sweep(hsc__reducing *r) {
   close_up_parameters(entry);
 }
 
-// What a rule made, as the caller gets it. Takes `status`. A program that does not verify is none.
-static hsc_status *end(hsc__reducing *r, hsc_status *status, hsc_reduced *out_reduced) {
+hsc_status *hsc__reduce_end(hsc__reducing *r, hsc_status *status, hsc_reduced *out_reduced) {
   *out_reduced = (hsc_reduced){0};
   if (!status && r->changed) {
     reduce_sweep(r);
@@ -157,7 +155,7 @@ hsc_status *hsc_reduce_places(const hsc_reduce_rule *rule,
                               const hsc_module *module,
                               int64_t *out_count) {
   hsc__reducing r = {0};
-  HSC_TRY(begin(module, &r));
+  HSC_TRY(hsc__reduce_begin(module, &r));
   hsc_status *status = function_of(rule)(&r);
   *out_count = r.places;
   hsc_module_destroy(r.module);
@@ -172,8 +170,8 @@ hsc_status *hsc_reduce_apply(const hsc_reduce_rule *rule,
                              hsc_reduced *out_reduced) {
   hsc__reducing r = {.chosen = chosen, .chosen_count = count};
   *out_reduced = (hsc_reduced){0};
-  HSC_TRY(begin(module, &r));
-  return end(&r, function_of(rule)(&r), out_reduced);
+  HSC_TRY(hsc__reduce_begin(module, &r));
+  return hsc__reduce_end(&r, function_of(rule)(&r), out_reduced);
 }
 
 // ---- the whole program at once ------------------------------------------------------------------
@@ -245,7 +243,7 @@ static hsc_status *flatten_root(hsc_module *module) {
 
 hsc_status *hsc_reduce_flatten(const hsc_module *module, hsc_reduced *out_reduced) {
   hsc__reducing r = {.changed = true};
-  HSC_TRY(begin(module, &r));
+  HSC_TRY(hsc__reduce_begin(module, &r));
   hsc_status *status = flatten_parameters(&r);
   if (!status)
     status = flatten_root(r.module);
@@ -291,7 +289,7 @@ hsc_status *hsc_reduce_keep_first(const hsc_module *module,
                                   hsc_reduced *out_reduced) {
   hsc__reducing r = {.changed = true};
   *out_reduced = (hsc_reduced){0};
-  HSC_TRY(begin(module, &r));
+  HSC_TRY(hsc__reduce_begin(module, &r));
   hsc_computation *entry = r.module->entry;
   number(entry);
   int room = 0;
@@ -315,7 +313,7 @@ hsc_status *hsc_reduce_keep_first(const hsc_module *module,
     status = hsc_status_out_of_memory();
   r.changed = found > 0;
   hsc_free(leaves);
-  return end(&r, status, out_reduced);
+  return hsc__reduce_end(&r, status, out_reduced);
 }
 
 // Parameters for the leaves of `instr`, whose values are those of get-tuple-elements of it: only
@@ -344,14 +342,14 @@ hsc_status *hsc_reduce_drop_first(const hsc_module *module,
                                   hsc_reduced *out_reduced) {
   hsc__reducing r = {.changed = count > 0};
   *out_reduced = (hsc_reduced){0};
-  HSC_TRY(begin(module, &r));
+  HSC_TRY(hsc__reduce_begin(module, &r));
   number(r.module->entry);
   hsc_status *status = NULL;
   for (hsc_instr *instr = r.module->entry->first; instr && !status; instr = instr->next)
     if (instr->index >= 0 && instr->index < count && used_from(instr, count) &&
         instr->op != HSC_OP_CONSTANT)
       status = cut_off(&r, instr, count);
-  return end(&r, status, out_reduced);
+  return hsc__reduce_end(&r, status, out_reduced);
 }
 
 hsc_status *hsc_reduce_values(const hsc_module *module,
@@ -361,7 +359,7 @@ hsc_status *hsc_reduce_values(const hsc_module *module,
   hsc__reducing r = {0};
   hsc_status *status = NULL;
   *out_module = NULL;
-  HSC_TRY(begin(module, &r));
+  HSC_TRY(hsc__reduce_begin(module, &r));
   hsc_instr **values = hsc_alloc((size_t)(count + 1) * sizeof *values);
   int found = 0;
   if (!values)

@@ -69,6 +69,11 @@ HSC_MUST_USE hsc_status *hsc_reduce_keep_first(const hsc_module *module,
 HSC_MUST_USE hsc_status *hsc_reduce_drop_first(const hsc_module *module,
                                                int64_t count,
                                                hsc_reduced *out_reduced);
+// The last instruction that computes an array, as the only result, and what it is made of up to
+// `distance` uses away; arrays beyond become parameters. module NULL: nothing computes.
+HSC_MUST_USE hsc_status *hsc_reduce_around_last(const hsc_module *module,
+                                                int64_t distance,
+                                                hsc_reduced *out_reduced);
 // Instructions of the entry computation that keep_first and drop_first count.
 int64_t hsc_reduce_entry_count(const hsc_module *module);
 

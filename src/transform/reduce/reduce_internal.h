@@ -29,6 +29,14 @@ typedef hsc_status *(*hsc__reduce_fn)(hsc__reducing *r);
 #include "transform/reduce/reduce_rules.def"
 #undef RULE
 
+// A copy of the program; the instructions of its entry computation point to those they are copies
+// of.
+HSC_MUST_USE hsc_status *hsc__reduce_begin(const hsc_module *module, hsc__reducing *r);
+// What was made of the copy, as the caller gets it. Takes `status`. A program that does not verify
+// is none.
+HSC_MUST_USE hsc_status *hsc__reduce_end(hsc__reducing *r,
+                                         hsc_status *status,
+                                         hsc_reduced *out_reduced);
 // Whether nothing used it, and nothing else kept it, in the program as it came.
 bool hsc__reduce_was_unused(const hsc__reducing *r, const hsc_instr *instr);
 // What a change leaves without use is not swept away: this.
