@@ -207,13 +207,16 @@ void hsc_xwriter_copy_plane(hsc_xwriter *w,
                             const hsc_xplane *plane,
                             bool (*keep_line)(void *user, const hsc_xline *line),
                             void *user) {
-  if (!keep_line) {  // whole: as one piece, whose length is known before it is there
-    put_text(w->out, XSPACE_PLANES, plane->message);
+  hsc_wire in = hsc_wire_of(plane->message);
+  const uint8_t *last = in.p;
+  if (!keep_line) {  // in one piece, up to where it is damaged: its length is known before
+    for (hsc_wire_field f; hsc_wire_next(&in, &f);)
+      last = in.p;
+    put_text(w->out, XSPACE_PLANES,
+             (hsc_view){plane->message.data, (size_t)((const char *)last - plane->message.data)});
     return;
   }
   size_t mark = hsc_wire_begin(w->out, XSPACE_PLANES);
-  hsc_wire in = hsc_wire_of(plane->message);
-  const uint8_t *last = in.p;
   int32_t line = 0;
   for (hsc_wire_field f; hsc_wire_next(&in, &f); last = in.p) {
     bool is_line = f.number == XPLANE_LINES && f.type == HSC_WIRE_BYTES;
