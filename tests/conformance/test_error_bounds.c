@@ -119,6 +119,8 @@ static void try_faults(const hsc_bounded *result, uint64_t seed, counts *c) {
     }
     if (!isfinite(value) || value == 0)
       continue;
+    if (b->error && isinf(b->error[at]))
+      continue;  // where anything is legal nothing is a fault
     double fault = ldexp(value, -fault_size[k]);
     c->faults[k]++;
     c->noticed[k] += fault > (b->error ? b->error[at] : 0);
