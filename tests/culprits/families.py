@@ -6,8 +6,8 @@
 
 Faults that come and go, that show on some values only, at the end of a result, in the second
 execution, in the plan of memory, of two passes together; faults of precision; programs that a pass
-makes slow to run. Of xla-cpu, which has no such switch: options that change what it computes or
-that leave out a pass which it needs. Speaks TAP; every fourth case is tried, with --all each.
+makes slow to run. All on cpu, whose passes can be made wrong one by one. Speaks TAP; every fourth
+case is tried, with --all each.
 A case whose fault nothing shows is none, and is left out.
 """
 
