@@ -35,16 +35,13 @@ void hsc_cli_print(hsc_cli *cli, const char *format, ...) {
   hsc_bytes_deinit(&text);
 }
 
-void hsc_cli_paragraph(hsc_cli *cli, const char *format, ...) {
+static void put_lines(hsc_cli *cli, int column, const char *format, va_list args) {
   hsc_bytes text = {0};
   hsc_bytes out = {0};
-  va_list args;
-  va_start(args, format);
+  int width = cli->out_style.width > 20 ? cli->out_style.width : 20;
   hsc_bytes_printf_v(&text, format, args);
-  va_end(args);
   if (cli->out_style.width > 0) {
-    hsc_text_wrap(hsc_bytes_text(&text), 0, cli->out_style.width > 20 ? cli->out_style.width : 20,
-                  &out);
+    hsc_text_wrap(hsc_bytes_text(&text), column, width, &out);
     // the text has its own end of line
     if (text.size && text.data[text.size - 1] == '\n' && out.size)
       out.data[--out.size] = '\0';
@@ -53,6 +50,21 @@ void hsc_cli_paragraph(hsc_cli *cli, const char *format, ...) {
       text.failed || !put_units(cli->out_style.width > 0 ? &out : &text, &cli->out_style, stdout);
   hsc_bytes_deinit(&text);
   hsc_bytes_deinit(&out);
+}
+
+void hsc_cli_paragraph(hsc_cli *cli, const char *format, ...) {
+  va_list args;
+  va_start(args, format);
+  put_lines(cli, 0, format, args);
+  va_end(args);
+}
+
+void hsc_cli_beside(hsc_cli *cli, const char *label, const char *format, ...) {
+  va_list args;
+  va_start(args, format);
+  fputs(label, stdout);
+  put_lines(cli, hsc_text_width(label, strlen(label)), format, args);
+  va_end(args);
 }
 
 void hsc_cli_write(hsc_cli *cli, hsc_view data) {

@@ -117,13 +117,14 @@ static hsc_status *print_text(hsc_cli *cli, json_t *document) {
     hsc_cli_print(cli, "first in  %s\n", hsc_json_text(instruction, "text"));
   if (hsc_json_text(document, "source") && *hsc_json_text(document, "source"))
     hsc_cli_print(cli, "from      %s\n", hsc_json_text(document, "source"));
-  json_array_foreach (json_object_get(document, "evidence"), i, row)
-    hsc_cli_print(cli, "%s%s\n  %s\n", i ? "" : "\n", hsc_json_text(row, "question"),
-                  hsc_json_text(row, "answer"));
+  json_array_foreach (json_object_get(document, "evidence"), i, row) {
+    hsc_cli_print(cli, "%s%s\n", i ? "" : "\n", hsc_json_text(row, "question"));
+    hsc_cli_beside(cli, "  ", "%s\n", hsc_json_text(row, "answer"));
+  }
   if (hsc_json_text(document, "report"))
     hsc_cli_print(cli, "report    %s/ISSUE.md\n", hsc_json_text(document, "report"));
-  hsc_cli_print(cli, "checked   %s\n",
-                hsc_json_text(json_object_get(document, "coverage"), "sentence"));
+  hsc_cli_beside(cli, "checked   ", "%s\n",
+                 hsc_json_text(json_object_get(document, "coverage"), "sentence"));
   return NULL;
 }
 

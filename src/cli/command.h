@@ -102,6 +102,8 @@ void hsc_cli_write(hsc_cli *cli, hsc_view data);
 void hsc_cli_put(hsc_cli *cli, const hsc_bytes *text);
 // The same, words broken into lines of the terminal's width; as it is where stdout is none.
 void hsc_cli_paragraph(hsc_cli *cli, const char *format, ...) HSC_PRINTF(2, 3);
+// The same behind a label (or blanks), below whose end its lines begin.
+void hsc_cli_beside(hsc_cli *cli, const char *label, const char *format, ...) HSC_PRINTF(3, 4);
 // A name for what a command writes into the current directory when no --output is given, the same
 // scheme for all: hloscope-profile-20261123-021500EXTENSION, or -2, -3 ... before the extension
 // where that is taken. In cli->arena; the caller says it (hsc_cli_say).
