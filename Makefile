@@ -50,6 +50,10 @@ aarch64: ## build for AArch64 and run the unit programs under qemu-user (minutes
 test: build-tests ## all tests; ends with the number that passed
 	@python3 tools/run_tests.py $(BUILD) $(TEST_OPTIONS)
 
+.PHONY: test-tries
+test-tries: build-tests ## what a new user tries, every try with every command: wrong files, packed ones, pipes, Ctrl-C (two minutes; TRIES="--only run --try gzip")
+	@HLOSCOPE_LIBRARY_DIR=$(CURDIR)/$(BUILD) python3 tests/terminal/test_tries.py $(BUILD)/hloscope . --all $(TRIES)
+
 .PHONY: test-full test-jax test-reduce hunt hunt-jax
 test-full: build-tests ## everything: JAX, PyTorch/XLA, xprof and the real compilers too, with the packages of tests/environments (5 GB, once)
 	@scripts/bootstrap --clients || echo "bootstrap: without it"
@@ -204,7 +208,7 @@ mutants-rows: ## a flag, number or name of a row of a .def changed, and which of
 
 # The seed is the week's number: other faults and programs each week, the same all week long. What was found is listed at the end; nothing keeps the rest from running.
 WEEK = $(shell date +%G%V)
-WEEKLY = mutants mutants-rows fuzz-all growth test-passes convert-long test-kill hunt-jax soak
+WEEKLY = test-tries mutants mutants-rows fuzz-all growth test-passes convert-long test-kill hunt-jax soak
 WEEKLY_mutants = COUNT=40 SEED=$(WEEK) MUTANT_OPTIONS=--at-least=85
 WEEKLY_mutants-rows = COUNT=20 SEED=$(WEEK) MUTANT_OPTIONS=--at-least=85
 WEEKLY_fuzz-all = TIME=600

@@ -11,8 +11,10 @@
 
 #include "cli/command.h"
 #include "cli/cut_file.h"
+#include "cli/interrupt.h"
 #include "cli/sized_program.h"
 #include "cli/terminal.h"
+#include "worker/scratch.h"
 
 static void log_to_stderr(void *user, const char *domain, int level, const char *text) {
   fprintf(stderr, "[%s] %s\n", domain, text);
@@ -191,8 +193,11 @@ int hsc_cli_main(int argc, char *const *argv) {
   if (!status && cli.lost_output)
     status = hsc_status_out_of_memory();
   int code = status ? report(status, &cli, json) : cli.exit_code;
+  if (hsc_cli_stop)
+    code = 128 + hsc_cli_stop;
   if (cli.progress_shown)
     fputc('\n', stderr);
   hsc_arena_destroy(cli.arena);
+  hsc_scratch_destroy(cli.scratch);
   return close_stdout(code);
 }

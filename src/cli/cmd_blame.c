@@ -1,9 +1,9 @@
 // cmd_blame.c - hloscope blame: who is at fault, with the evidence.
-#include <signal.h>
 
 #include "base/files/file_io.h"
 #include "cli/document.h"
 #include "cli/command.h"
+#include "cli/interrupt.h"
 #include "lab/blame/blame_capture.h"
 #include "lab/blame/blame_report.h"
 #include "lab/run/given_inputs.h"
@@ -94,13 +94,6 @@ static const hsc_option options[] = {
         "time limit for reducing the program of the report, in seconds; 0: do not reduce it"),
     HSC_OPTION_END,
 };
-
-static volatile int stopped;
-
-static void on_signal(int number) {
-  (void)number;
-  stopped = 1;
-}
 
 static void show_progress(void *user, int64_t done, int64_t total, const char *text) {
   hsc_cli *cli = user;
@@ -255,14 +248,13 @@ static hsc_status *run(const void *args_of_command, hsc_cli *cli) {
   bool failure = hsc_is_kept_failure(args->program);
   bool capture = !failure && hsc_is_capture(args->program);
   hsc_kept_failure kept = {0};
-  hsc_blame_options o = {.program = args->program,
-                         .seed = (uint64_t)args->seed,
+  hsc_blame_options o = {.seed = (uint64_t)args->seed,
                          .runs = (int)args->runs,
                          .limit_ns = (int64_t)(args->limit_s * 1e9),
                          .budget_s = args->budget_s,
                          .progress = show_progress,
                          .user = cli,
-                         .stop = &stopped};
+                         .stop = &hsc_cli_stop};
   json_t *document = NULL;
   json_t *overrides = NULL;
   char *scratch = NULL;
@@ -272,7 +264,8 @@ static hsc_status *run(const void *args_of_command, hsc_cli *cli) {
   if ((capture || failure) && args->inputs)
     return hsc_cli_usage(cli, "--inputs is for a program; what was recorded has its own inputs");
   if (!capture && !failure)
-    HSC_TRY(hsc_cli_program_file(cli, args->program));
+    HSC_TRY(hsc_cli_program_file(cli, &args->program));
+  o.program = args->program;
   if (failure)
     HSC_TRY(hsc_failure_read(args->program, cli->arena, &kept));
   o.data = kept.data;
@@ -292,8 +285,7 @@ static hsc_status *run(const void *args_of_command, hsc_cli *cli) {
     HSC_GOTO(hsc_scratch_create(&scratch));
     HSC_GOTO(redact(cli, scratch, &o));
   }
-  signal(SIGINT, on_signal);
-  signal(SIGTERM, on_signal);
+  hsc_cli_catch_interrupt();
   HSC_GOTO(hsc_blame(&o, &document));
   json_object_set_new(document, "command",
                       args->redact ? json_null() : json_string(cli->command_line));

@@ -1,8 +1,8 @@
 // cmd_devices.c - hloscope devices: what can be used here, why not if not, and how to get it.
 #include "cli/command.h"
+#include "cli/interrupt.h"
 
 #include <pthread.h>
-#include <signal.h>
 
 #include "lab/run/calibrate.h"
 #include "lab/devices/device_install.h"
@@ -263,11 +263,6 @@ static hsc_status *print_table(hsc_cli *cli, const device_state *devices, size_t
 
 // ---- installing ---------------------------------------------------------------------------------
 
-static volatile int stop_wanted;
-static void stop(int number) {
-  stop_wanted = 1;
-}
-
 static void show_progress(void *user,
                           const char *device,
                           const char *text,
@@ -288,17 +283,12 @@ static void show_progress(void *user,
 }
 
 static hsc_status *install(const devices_args *args, hsc_cli *cli) {
-  struct sigaction action = {.sa_handler = stop};
-  struct sigaction old;
-  sigaction(SIGINT, &action, &old);
-  hsc_status *status =
-      hsc_devices_install(&(hsc_install_options){.devices = args->install.items,
-                                                 .device_count = args->install.count,
-                                                 .progress = show_progress,
-                                                 .user = cli,
-                                                 .stop = &stop_wanted});
-  sigaction(SIGINT, &old, NULL);
-  return status;
+  hsc_cli_catch_interrupt();
+  return hsc_devices_install(&(hsc_install_options){.devices = args->install.items,
+                                                    .device_count = args->install.count,
+                                                    .progress = show_progress,
+                                                    .user = cli,
+                                                    .stop = &hsc_cli_stop});
 }
 
 // ---- the whole ----------------------------------------------------------------------------------

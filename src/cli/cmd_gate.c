@@ -275,12 +275,8 @@ static hsc_status *print_text(json_t *document, hsc_cli *cli) {
 }
 
 // A file that cannot be opened is a mistyped command, not a program that went wrong.
-static hsc_status *check_program(hsc_cli *cli, const char *path) {
-  struct stat found;
-  HSC_TRY(hsc_status_usage(hsc_cli_program_file(cli, path)));
-  if (stat(path, &found) == 0 && S_ISDIR(found.st_mode))
-    return hsc_status_usage(HSC_ERR(INVALID_ARGUMENT, "%s is a directory, not a program", path));
-  return NULL;
+static hsc_status *check_program(hsc_cli *cli, const char *const *path) {
+  return hsc_status_usage(hsc_cli_program_file(cli, path));
 }
 
 static hsc_status *run(const void *args_of_command, hsc_cli *cli) {
@@ -297,7 +293,7 @@ static hsc_status *run(const void *args_of_command, hsc_cli *cli) {
     return hsc_cli_usage(
         cli, "--device and --against are for PROGRAM; a command chooses its own devices");
   for (size_t i = 0; i < args->programs.count && !is_command; i++)
-    HSC_TRY(check_program(cli, args->programs.items[i]));
+    HSC_TRY(check_program(cli, &args->programs.items[i]));
   hsc_gate_options gate = {.baseline = args->baseline,
                            .update = args->update,
                            .programs = args->programs.items,

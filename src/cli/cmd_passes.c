@@ -2,8 +2,8 @@
 // worth. One file a verb.
 #include "base/text/text.h"
 #include "cli/cmd_passes.h"
+#include "cli/interrupt.h"
 
-#include <signal.h>
 #include <stdlib.h>
 
 #include "worker/lab_compile.h"
@@ -347,18 +347,6 @@ static const hsc_option options[] = {
 
 // ---- what the verbs share -----------------------------------------------------------------------
 
-volatile int hsc__passes_stop;
-static void on_interrupt(int signal_number) {
-  hsc__passes_stop = 1;
-}
-
-// Workers die of it, commands go on to their end with what there is; a second one ends the process.
-static void catch_interrupt(void) {
-  struct sigaction action = {.sa_handler = on_interrupt, .sa_flags = SA_RESETHAND};
-  sigaction(SIGINT, &action, NULL);
-  sigaction(SIGTERM, &action, NULL);
-}
-
 static hsc_status *run(const void *args_of_command, hsc_cli *cli) {
   static const struct {
     hsc_status *(*body)(const passes_args *args, hsc_cli *cli);
@@ -375,7 +363,9 @@ static hsc_status *run(const void *args_of_command, hsc_cli *cli) {
     return hsc_cli_usage(cli, "passes %s: which %s?", verbs[args->verb], rows[args->verb].argument);
   if (!(args->limit_s > 0))
     return hsc_cli_usage(cli, "--limit must be above 0 s");
-  catch_interrupt();
+  if (!strcmp(rows[args->verb].argument, "program"))
+    HSC_TRY(hsc_cli_program_file(cli, &args->program));
+  hsc_cli_catch_interrupt();
   return rows[args->verb].body(args, cli);
 }
 

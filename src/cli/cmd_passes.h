@@ -39,8 +39,6 @@ HSC_MUST_USE hsc_status *hsc__passes_check_own(const char *list, hsc_cli *cli);
 HSC_MUST_USE hsc_status *hsc__passes_check_disabled(const passes_args *args,
                                                     hsc_cli *cli,
                                                     const hsc_device_spec *device);
-// 1 after the first Ctrl-C; the second one ends the process.
-extern volatile int hsc__passes_stop;
 
 // The verbs: hsc__passes_list and so on, each in its own file.
 #define VERB(text, body, argument, examples, what) \

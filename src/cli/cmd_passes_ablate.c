@@ -6,6 +6,7 @@
 #include "cli/document.h"
 #include "cli/ablate_short.h"
 #include "cli/cmd_passes.h"
+#include "cli/interrupt.h"
 #include "lab/ablate/ablate.h"
 #include "lab/run/json_tree.h"
 #include "lab/verdict/agreement.h"
@@ -291,7 +292,6 @@ hsc_status *hsc__passes_ablate(const passes_args *args, hsc_cli *cli) {
   double highlight[2] = {0, 0};
   int64_t start_ns = hsc_now_ns();
   HSC_TRY(parse_highlight(cli, args->highlight, highlight));
-  HSC_TRY(hsc_cli_program_file(cli, args->program));
   if (args->precision != -1 && !(args->precision >= 0))
     return hsc_cli_usage(cli, "--precision must not be negative");
   if (args->budget_s != -1 && !(args->budget_s >= 0))
@@ -333,7 +333,7 @@ hsc_status *hsc__passes_ablate(const passes_args *args, hsc_cli *cli) {
       .progress = show_progress,
       .waiting = show_waiting,
       .user = cli,
-      .stop = &hsc__passes_stop};
+      .stop = &hsc_cli_stop};
   HSC_GOTO(hsc_ablate(&o, &result));
   // for reports: how to make it again
   json_object_set_new(result, "command", json_string(cli->command_line));

@@ -5,6 +5,7 @@
 #include "base/files/file_io.h"
 #include "cli/document.h"
 #include "cli/cmd_passes.h"
+#include "cli/interrupt.h"
 #include "formats/common/autotune_results.h"
 #include "lab/run/json_tree.h"
 #include "worker/lab_compile.h"
@@ -166,8 +167,7 @@ hsc_status *hsc__passes_autotune(const passes_args *args, hsc_cli *cli) {
     options[n++] = text_option("xla_disable_hlo_passes", args->disable);
   HSC_GOTO(hsc_arena_status(cli->arena));
   HSC_GOTO(hsc_lab_worker_create(
-      &(hsc_lab_worker_options){
-          .device = &device, .no_disk_cache = true, .stop = &hsc__passes_stop},
+      &(hsc_lab_worker_options){.device = &device, .no_disk_cache = true, .stop = &hsc_cli_stop},
       &worker));
   hsc_cli_progress(cli, "measuring");
   hsc_compile_request request = {.program = args->program,

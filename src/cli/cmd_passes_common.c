@@ -1,9 +1,9 @@
 // cmd_passes_common.c - what the verbs of `passes` share: the device, compile options, JSON.
-#include <signal.h>
 #include <stdlib.h>
 
 #include "base/text/text.h"
 #include "cli/cmd_passes.h"
+#include "cli/interrupt.h"
 #include "worker/lab_compile.h"
 #include "worker/scratch.h"
 #include "lab/devices/devices.h"
@@ -98,7 +98,7 @@ hsc_status *hsc__passes_check_disabled(const passes_args *args,
   HSC_GOTO(hsc_scratch_create(&scratch));
   HSC_GOTO(hsc__passes_overrides(args, cli, false, &overrides));
   HSC_GOTO(hsc_lab_worker_create(
-      &(hsc_lab_worker_options){.device = device, .no_disk_cache = true, .stop = &hsc__passes_stop},
+      &(hsc_lab_worker_options){.device = device, .no_disk_cache = true, .stop = &hsc_cli_stop},
       &worker));
   hsc_passes_collect_options o = {.program = args->program,
                                   .transforms = args->transforms.items,

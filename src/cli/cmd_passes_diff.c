@@ -6,6 +6,7 @@
 #include "base/text/text.h"
 #include "cli/document.h"
 #include "cli/cmd_passes.h"
+#include "cli/interrupt.h"
 #include "cli/report_files.h"
 #include "formats/common/formats.h"
 #include "lab/passes/hlo_diff.h"
@@ -98,13 +99,11 @@ static hsc_status *compile_on(const passes_args *args,
   hsc_lab_worker *worker = NULL;
   json_t *overrides = NULL;
   hsc_status *status = NULL;
-  HSC_TRY(hsc_cli_program_file(cli, args->program));
   HSC_TRY(hsc_device_spec_parse(device_name, cli->arena, &device));
   HSC_TRY(hsc__passes_check_disabled(args, cli, &device));
   HSC_GOTO(hsc__passes_overrides(args, cli, true, &overrides));
   HSC_GOTO(hsc_lab_worker_create(
-      &(hsc_lab_worker_options){
-          .device = &device, .no_disk_cache = true, .stop = &hsc__passes_stop},
+      &(hsc_lab_worker_options){.device = &device, .no_disk_cache = true, .stop = &hsc_cli_stop},
       &worker));
   hsc_passes_collect_options o = {.program = args->program,
                                   .transforms = args->transforms.items,

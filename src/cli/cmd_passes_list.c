@@ -1,10 +1,12 @@
 // cmd_passes_list.c - hloscope passes list, dump, show: the passes that ran, in call order.
 #include <math.h>
+#include <unistd.h>
 
 #include "base/text/text.h"
 #include "base/files/file_io.h"
 #include "cli/document.h"
 #include "cli/cmd_passes.h"
+#include "cli/interrupt.h"
 #include "cli/report_files.h"
 #include "formats/common/formats.h"
 #include "report/hlo_stages.h"
@@ -54,7 +56,6 @@ static hsc_status *collect(const passes_args *args,
   json_t *overrides = NULL;
   hsc_lab_worker *worker = NULL;
   hsc_status *status = NULL;
-  HSC_TRY(hsc_cli_program_file(cli, args->program));
   HSC_TRY(hsc__passes_check_disabled(args, cli, device));
   HSC_GOTO(hsc__passes_overrides(args, cli, true, &overrides));
   if (args->enable)
@@ -64,7 +65,7 @@ static hsc_status *collect(const passes_args *args,
   if (args->fuel >= 0)
     json_object_set_new(overrides, "hloscope_pass_fuel", json_integer(args->fuel));
   HSC_GOTO(hsc_lab_worker_create(
-      &(hsc_lab_worker_options){.device = device, .no_disk_cache = true, .stop = &hsc__passes_stop},
+      &(hsc_lab_worker_options){.device = device, .no_disk_cache = true, .stop = &hsc_cli_stop},
       &worker));
   hsc_passes_collect_options o = {.program = args->program,
                                   .transforms = args->transforms.items,
@@ -93,8 +94,6 @@ static hsc_status *run_built_in(const passes_args *args,
   HSC_TRY(hsc__passes_check_own(args->disable, cli));
   HSC_TRY(hsc__passes_check_own(args->enable, cli));
   HSC_TRY(hsc__passes_check_own(args->pass_fuel, cli));
-  if (!strcmp(args->program, "-"))
-    return run_passes_alone(args, directory, pattern, list);
   hsc_status *status = collect(args, cli, device, directory, pattern, list);
   // Constants that were left out of the text: nothing to run, and passes nevertheless.
   if (!status || hsc_status_code(status) != HSC_FAILED_PRECONDITION || args->transforms.count > 0)
@@ -296,6 +295,7 @@ hsc_status *hsc__passes_dump(const passes_args *args, hsc_cli *cli) {
   const char *directory = args->output ? args->output : hsc_cli_new_name(cli, "");
   HSC_TRY(hsc_arena_status(cli->arena));
   HSC_TRY(hsc__passes_device(args, cli, &device));
+  bool is_new = !hsc_file_exists(directory);
   HSC_GOTO(hsc_pass_list_init(&list));
   if (device.source == HSC_DEVICE_BUILT_IN)
     HSC_GOTO(run_built_in(args, cli, &device, directory, pattern, &list));
@@ -304,6 +304,8 @@ hsc_status *hsc__passes_dump(const passes_args *args, hsc_cli *cli) {
   HSC_GOTO(print_table(&list, true, 0, cli));
   hsc_cli_say(cli, "the HLO after each of them is in %s", directory);
 done:
+  if (status && is_new)
+    rmdir(directory);  // where nothing was dumped into it
   hsc_pass_list_deinit(&list);
   return status;
 }

@@ -4,6 +4,7 @@
 
 #include "base/files/file_io.h"
 #include "cli/cmd_passes.h"
+#include "cli/interrupt.h"
 #include "cli/report_files.h"
 #include "lab/passes/passes_report.h"
 #include "lab/devices/devices.h"
@@ -40,8 +41,7 @@ static hsc_status *list_on(const passes_args *args,
   HSC_GOTO(hsc_scratch_create_for_dumps(&scratch));
   HSC_GOTO(hsc_pass_list_init(&list));
   HSC_GOTO(hsc_lab_worker_create(
-      &(hsc_lab_worker_options){
-          .device = &device, .no_disk_cache = true, .stop = &hsc__passes_stop},
+      &(hsc_lab_worker_options){.device = &device, .no_disk_cache = true, .stop = &hsc_cli_stop},
       &worker));
   hsc_passes_collect_options o = {.program = args->program,
                                   .transforms = args->transforms.items,

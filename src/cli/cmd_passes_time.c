@@ -4,6 +4,7 @@
 #include "base/core/clock.h"
 #include "cli/document.h"
 #include "cli/cmd_passes.h"
+#include "cli/interrupt.h"
 #include "lab/run/json_tree.h"
 #include "lab/passes/passes_remedy.h"
 #include "lab/passes/passes_time.h"
@@ -189,7 +190,7 @@ static hsc_status *add_remedy(const passes_args *args,
                                                  .limit_ns = (int64_t)(args->limit_s * 1e9),
                                                  .progress = show_progress,
                                                  .user = cli,
-                                                 .stop = &hsc__passes_stop},
+                                                 .stop = &hsc_cli_stop},
                            io_document);
 }
 
@@ -200,7 +201,6 @@ hsc_status *hsc__passes_time(const passes_args *args, hsc_cli *cli) {
   hsc_bytes folded = {0};
   int64_t start_ns = hsc_now_ns();
   hsc_status *status = NULL;
-  HSC_TRY(hsc_cli_program_file(cli, args->program));
   double precision = args->precision == -1 ? 2 : args->precision;
   double budget_s = args->budget_s == -1 ? 10 : args->budget_s;
   HSC_TRY(hsc_cli_check_sampling(cli, precision, budget_s, args->repeats > 0));
@@ -221,7 +221,7 @@ hsc_status *hsc__passes_time(const passes_args *args, hsc_cli *cli) {
       .limit_ns = (int64_t)(args->limit_s * 1e9),
       .progress = show_progress,
       .user = cli,
-      .stop = &hsc__passes_stop};
+      .stop = &hsc_cli_stop};
   HSC_GOTO(hsc_passes_time(&o, &result, &folded));
   if (args->output) {
     HSC_GOTO(hsc_bytes_status(&folded));

@@ -3,6 +3,7 @@
 
 #include "cli/document.h"
 #include "cli/cmd_passes.h"
+#include "cli/interrupt.h"
 #include "lab/run/given_inputs.h"
 #include "lab/run/json_tree.h"
 #include "lab/devices/devices.h"
@@ -187,7 +188,6 @@ hsc_status *hsc__passes_validate(const passes_args *args, hsc_cli *cli) {
   json_t *result = NULL;
   hsc_given_inputs inputs = {0};
   hsc_status *status = NULL;
-  HSC_TRY(hsc_cli_program_file(cli, args->program));
   if (!(args->tolerance > 0))
     return hsc_cli_usage(cli, "--tolerance must be above 0");
   HSC_TRY(hsc__passes_device(args, cli, &device));
@@ -218,7 +218,7 @@ hsc_status *hsc__passes_validate(const passes_args *args, hsc_cli *cli) {
                             .limit_ns = (int64_t)(args->limit_s * 1e9),
                             .progress = show_progress,
                             .user = cli,
-                            .stop = &hsc__passes_stop};
+                            .stop = &hsc_cli_stop};
   HSC_GOTO(hsc_validate(&o, &result));
   // for reports: how to make it again
   json_object_set_new(result, "command", json_string(cli->command_line));

@@ -2,6 +2,7 @@
 #include "base/core/clock.h"
 #include "base/text/text.h"
 #include "cli/cmd_passes.h"
+#include "cli/interrupt.h"
 #include "cli/document.h"
 #include "lab/passes/passes_why.h"
 #include "lab/run/json_tree.h"
@@ -113,10 +114,9 @@ hsc_status *hsc__passes_why(const passes_args *args, hsc_cli *cli) {
                        .limit_ns = (int64_t)(args->limit_s * 1e9),
                        .progress = cli->talk_is_terminal ? show_progress : NULL,
                        .user = cli,
-                       .stop = &hsc__passes_stop};
+                       .stop = &hsc_cli_stop};
   if (args->budget_s > 0)
     o.deadline_ns = hsc_now_ns() + (int64_t)(args->budget_s * 1e9);
-  HSC_TRY(hsc_cli_program_file(cli, args->program));
   HSC_TRY(read_pair(args, cli, &o));
   HSC_TRY(hsc__passes_device(args, cli, &device));
   HSC_GOTO(hsc__passes_overrides(args, cli, true, &overrides));

@@ -1,9 +1,9 @@
 // cmd_patterns.c - hloscope patterns: where the time goes, over graphs and execution patterns.
 #include "base/core/clock.h"
 #include "cli/command.h"
+#include "cli/interrupt.h"
 
 #include <errno.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -119,14 +119,6 @@ static const hsc_option options[] = {
     HSC_OPTION_END,
 };
 
-static volatile sig_atomic_t interrupted;
-static volatile int stop;
-
-static void on_interrupt(int signal_number) {
-  interrupted = signal_number;
-  stop = 1;
-}
-
 // An output that cannot be written is found before the minutes of measuring, not after them.
 static hsc_status *check_output(const char *path, hsc_arena *arena) {
   struct stat file;
@@ -192,7 +184,7 @@ static hsc_status *run(const void *args_of_command, hsc_cli *cli) {
   if (!(args->limit_s > 0))
     return hsc_cli_usage(cli, "--limit must be above 0 s");
   HSC_TRY(hsc_cli_check_sampling(cli, args->precision, aim_s, true));
-  HSC_TRY(hsc_cli_program_file(cli, args->program));
+  HSC_TRY(hsc_cli_program_file(cli, &args->program));
   HSC_TRY(hsc_device_spec_parse(args->device ? args->device : hsc_default_device(), cli->arena,
                                 &device));
   if (device.source == HSC_DEVICE_EVALUATOR)
@@ -203,10 +195,7 @@ static hsc_status *run(const void *args_of_command, hsc_cli *cli) {
   const char *output = args->output ? args->output : hsc_cli_new_name(cli, ".json");
   HSC_TRY(check_output(output, cli->arena));
   HSC_TRY(hsc_cli_store_open(cli, args->store, &store));
-  // a second interrupt ends at once
-  struct sigaction action = {.sa_handler = on_interrupt, .sa_flags = SA_RESETHAND};
-  sigaction(SIGINT, &action, NULL);
-  sigaction(SIGTERM, &action, NULL);
+  hsc_cli_catch_interrupt();
   hsc_patterns_options o = {
       .device = &device,
       .program = args->program,
@@ -229,7 +218,7 @@ static hsc_status *run(const void *args_of_command, hsc_cli *cli) {
       .resume = args->resume,
       .progress = show_progress,
       .user = cli,
-      .stop = &stop};
+      .stop = &hsc_cli_stop};
   hsc_status *status = hsc_patterns_run(&o, &result);
   // for reports: how to make it again
   if (!status)
@@ -243,7 +232,7 @@ static hsc_status *run(const void *args_of_command, hsc_cli *cli) {
     long long experiment = json_integer_value(json_object_get(result, "experiment"));
     if (strcmp(how, "interrupted") == 0)
       hsc_cli_say(cli, "%s; hloscope patterns --resume goes on with it",
-                  stop ? "interrupted" : "the time budget is over");
+                  hsc_cli_stop ? "interrupted" : "the time budget is over");
     hsc_cli_say(cli, "result: %s    every sample: hloscope results show %lld", output, experiment);
     if (strcmp(how, "done") != 0)
       cli->exit_code = 1;

@@ -229,8 +229,8 @@ static hsc_status *run_exponent(const probe_args *args, hsc_cli *cli) {
   hsc_dim_size *dims = NULL;
   HSC_TRY(hsc_cli_read_sizes(cli, &dims));
   for (size_t i = 0; i < args->programs.count; i++)
-    HSC_TRY(named ? hsc_cli_check_readable(cli, args->programs.items[i])
-                  : hsc_cli_program_file(cli, args->programs.items[i]));
+    HSC_TRY(named ? hsc_cli_check_readable(cli, &args->programs.items[i])
+                  : hsc_cli_program_file(cli, &args->programs.items[i]));
   HSC_TRY(hsc_overrides_parse(args->overrides.items, args->overrides.count, &overrides));
   hsc_growth_options growth = {.programs = args->programs.items,
                                .program_count = args->programs.count,

@@ -209,7 +209,7 @@ static hsc_status *profile_program(const profile_args *args, hsc_cli *cli) {
     return hsc_cli_usage(cli,
                          "one PROGRAM at a time; a command is after --: hloscope profile -- %s ...",
                          args->what.items[0]);
-  HSC_TRY(hsc_cli_program_file(cli, args->what.items[0]));
+  HSC_TRY(hsc_cli_program_file(cli, &args->what.items[0]));
   if (!(args->limit_s > 0))
     return hsc_cli_usage(cli, "--time-limit must be above 0 s");
   HSC_TRY(hsc_cli_check_sampling(cli, args->precision, args->budget_s, args->steps > 0));

@@ -1,11 +1,11 @@
 // cmd_reduce.c - hloscope reduce: the smallest program that still shows a symptom.
-#include <signal.h>
 #include <unistd.h>
 
 #include "base/files/file_io.h"
 #include "base/text/text.h"
 #include "cli/document.h"
 #include "cli/command.h"
+#include "cli/interrupt.h"
 #include "lab/reduce/reduction.h"
 #include "lab/reduce/reduction_files.h"
 #include "lab/run/given_inputs.h"
@@ -85,13 +85,6 @@ static const hsc_option options[] = {
         reduce_args, fresh, "fresh", "start anew, ignoring what an interrupted run found"),
     HSC_OPTION_END,
 };
-
-static volatile int stopped;
-
-static void on_signal(int number) {
-  (void)number;
-  stopped = 1;
-}
 
 static void show_progress(void *user, int64_t steps, int64_t instructions, const char *rule) {
   hsc_cli_progress(user, "step %lld: %lld instructions (%s)", (long long)steps,
@@ -181,7 +174,7 @@ static hsc_status *run(const void *args_of_command, hsc_cli *cli) {
   json_t *overrides = NULL;
   json_t *document = NULL;
   hsc_status *status = NULL;
-  HSC_TRY(hsc_cli_program_file(cli, args->program));
+  HSC_TRY(hsc_cli_program_file(cli, &args->program));
   HSC_TRY(read_args(args, cli, &o));
   HSC_TRY(hsc_overrides_parse(args->overrides.items, args->overrides.count, &overrides));
   o.jobs = args->jobs ? (int)args->jobs : (int)sysconf(_SC_NPROCESSORS_ONLN);
@@ -189,7 +182,7 @@ static hsc_status *run(const void *args_of_command, hsc_cli *cli) {
   o.observer.seed = (uint64_t)args->seed;
   o.observer.limit_ns = (int64_t)(args->limit_s * 1e9);
   o.observer.memory_limit_bytes = (size_t)args->memory_mib << 20;
-  o.observer.stop = &stopped;
+  o.observer.stop = &hsc_cli_stop;
   if (o.observer.device && !o.observer.reference) {  // large programs: the evaluator is slow
     bool built_in = o.observer.device->source == HSC_DEVICE_BUILT_IN;
     hsc_status *none = hsc_device_spec_parse(built_in ? "xla-cpu" : "cpu", cli->arena, &substitute);
@@ -203,8 +196,7 @@ static hsc_status *run(const void *args_of_command, hsc_cli *cli) {
       &(hsc_given_inputs_options){.file = args->inputs, .program = args->program}, &inputs));
   o.data = inputs.data;
   HSC_GOTO(hsc_store_open(NULL, (hsc_store **)&o.store));
-  signal(SIGINT, on_signal);
-  signal(SIGTERM, on_signal);
+  hsc_cli_catch_interrupt();
   HSC_GOTO(hsc_reduce_program(&o, &reduction));
   HSC_GOTO(hsc_reduction_write(&o, &reduction, base_name(args, cli->arena), &document));
   if (o.store)

@@ -196,7 +196,7 @@ static hsc_status *run(const void *args_of_command, hsc_cli *cli) {
     return hsc_cli_usage(cli, "--limit must be above 0 s");
   HSC_TRY(hsc_cli_check_sampling(cli, args->precision, args->budget_s == -1 ? 0.2 : args->budget_s,
                                  args->runs > 0));
-  HSC_TRY(hsc_cli_program_file(cli, args->program));
+  HSC_TRY(hsc_cli_program_file(cli, &args->program));
   for (size_t i = 0; i < count; i++)
     devices[i] = i < first ? wanted[i] : args->compare.items[i - first];
   if (args->fallback.count && count != 1)
@@ -209,7 +209,7 @@ static hsc_status *run(const void *args_of_command, hsc_cli *cli) {
                          "two programs are compared on one --device, without --compare and "
                          "--fallback");
   if (args->other) {
-    HSC_TRY(hsc_cli_program_file(cli, args->other));
+    HSC_TRY(hsc_cli_program_file(cli, &args->other));
     devices[count] = devices[0];
     count++;
   }

@@ -4,7 +4,6 @@
 // by somebody else's scheduler), merge and script, clocks. The work itself is in lab/sweep.
 #include <dlfcn.h>
 #include <math.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -14,6 +13,7 @@
 #include "base/process/python.h"
 #include "base/text/text.h"
 #include "cli/command.h"
+#include "cli/interrupt.h"
 #include "cli/document.h"
 #include "cli/sweep_short.h"
 #include "lab/devices/devices.h"
@@ -229,18 +229,6 @@ static const hsc_option options[] = {
     HSC_OPTION_END,
 };
 
-static volatile int stop;
-
-static void on_interrupt(int signal_number) {
-  stop = 1;
-}
-
-static void catch_interrupt(void) {
-  struct sigaction action = {.sa_handler = on_interrupt, .sa_flags = SA_RESETHAND};
-  sigaction(SIGINT, &action, NULL);
-  sigaction(SIGTERM, &action, NULL);
-}
-
 // Takes the document.
 static hsc_status *print_document(hsc_cli *cli, json_t *document) {
   hsc_status *status = hsc_cli_document(cli, document);
@@ -337,7 +325,7 @@ static hsc_status *plan(const sweep_args *args, hsc_cli *cli) {
   if (!(args->limit_s > 0))
     return hsc_cli_usage(cli, "--limit must be above 0 s");
   for (size_t i = 0; i < count; i++)
-    HSC_TRY(hsc_cli_program_file(cli, args->programs.items[i]));
+    HSC_TRY(hsc_cli_program_file(cli, &args->programs.items[i]));
   hsc_status *status = NULL;
   HSC_GOTO(hsc_overrides_parse(args->settings.items, args->settings.count, &overrides));
   hsc_sweep_plan_options o = {
@@ -473,7 +461,7 @@ static hsc_status *run_tasks(const sweep_args *args, hsc_sweep *sweep, hsc_cli *
                              .results = args->results,
                              .command = cli->command_line,
                              .silence_s = args->silence_s,
-                             .stop = &stop,
+                             .stop = &hsc_cli_stop,
                              .progress = show_progress,
                              .say = show_words,
                              .user = cli};
@@ -484,7 +472,7 @@ static hsc_status *run_tasks(const sweep_args *args, hsc_sweep *sweep, hsc_cli *
   if (args->backend == BACKEND_MPI)
     HSC_TRY(open_mpi(&transport));
   o.transport = transport;
-  catch_interrupt();
+  hsc_cli_catch_interrupt();
   hsc_status *status = NULL;
   if (args->store && (!transport || transport->rank == 0))
     HSC_GOTO(hsc_store_open(args->store, &store));
@@ -513,7 +501,7 @@ static hsc_status *run_other(hsc_cli *cli, const char *const *argv, const char *
     return hsc_status_hint(status, "%s", missing);
   while (!status && !ended.exited) {
     status = hsc_child_wait(child, 200000000, &ended);
-    if (stop)
+    if (hsc_cli_stop)
       hsc_child_kill(child);
   }
   if (!status && (ended.exit_code != 0 || ended.signal))
@@ -552,7 +540,7 @@ static hsc_status *run_python(const sweep_args *args, hsc_sweep *sweep, hsc_cli 
                               "--jobs",
                               jobs,
                               NULL};
-  catch_interrupt();
+  hsc_cli_catch_interrupt();
   return run_other(cli, argv, missing);
 }
 
@@ -588,7 +576,7 @@ static hsc_status *run_slurm(const sweep_args *args, hsc_sweep *sweep, hsc_cli *
   if (!status)
     status = hsc_file_write_atomic(path, text.data, text.size);
   hsc_bytes_deinit(&text);
-  catch_interrupt();
+  hsc_cli_catch_interrupt();
   return status ? status
                 : run_other(cli, argv,
                             "Debian: apt install slurm-wlm; hloscope sweep script PLAN --backend "

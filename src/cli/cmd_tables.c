@@ -100,11 +100,13 @@ static hsc_status *unknown_view(hsc_cli *cli, const char *view, bool is_profile)
 
 static hsc_status *profile_tables(const tables_args *args, hsc_cli *cli) {
   hsc_profile_view_id view = HSC_PROFILE_VIEW_hlo_operators;
-  for (size_t i = 0; i < args->views.count; i++)
-    if (!hsc_profile_view_of_name(args->views.items[i], &view))
-      return unknown_view(cli, args->views.items[i], true);
+  hsc_status *status = NULL;
   hsc_profile *profile = NULL;
   HSC_TRY(hsc_profile_open(args->capture, &profile));
+  // what the file is comes first: a view of the other kind is no news of a file that is neither
+  for (size_t i = 0; !status && i < args->views.count; i++)
+    if (!hsc_profile_view_of_name(args->views.items[i], &view))
+      status = unknown_view(cli, args->views.items[i], true);
   hsc_cli_profile_peaks(profile);
   // these have no place for notes
   if (cli->format == HSC_FORMAT_CSV || cli->format == HSC_FORMAT_JSONL)
@@ -118,7 +120,6 @@ static hsc_status *profile_tables(const tables_args *args, hsc_cli *cli) {
                                       .by_device = args->by_device,
                                       .open_fusions = args->open_fusions,
                                       .traced_only = args->traced_only};
-  hsc_status *status = NULL;
   for (size_t i = 0; !status && (i == 0 || i < args->views.count); i++) {
     hsc_table *table = NULL;
     if (args->views.count)
@@ -141,12 +142,13 @@ static hsc_status *profile_tables(const tables_args *args, hsc_cli *cli) {
 
 static hsc_status *capture_tables(const tables_args *args, hsc_cli *cli) {
   hsc_view_id view = HSC_VIEW_summary;
-  for (size_t i = 0; i < args->views.count; i++)
-    if (!hsc_view_of_name(args->views.items[i], &view))
-      return unknown_view(cli, args->views.items[i], false);
+  hsc_status *status = NULL;
   hsc_capture *capture = NULL;
   HSC_TRY(hsc_capture_open(args->capture, &capture));
-  hsc_status *status = NULL;
+  // what the file is comes first: a view of the other kind is no news of a file that is neither
+  for (size_t i = 0; !status && i < args->views.count; i++)
+    if (!hsc_view_of_name(args->views.items[i], &view))
+      status = unknown_view(cli, args->views.items[i], false);
   for (size_t i = 0; !status && (i == 0 || i < args->views.count); i++) {
     hsc_table *table = NULL;
     if (args->views.count)

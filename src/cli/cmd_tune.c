@@ -1,11 +1,11 @@
 // cmd_tune.c - hloscope tune: what to change so that a program runs faster.
 #include <math.h>
-#include <signal.h>
 
 #include "base/text/text.h"
 #include "cli/document.h"
 #include "cli/cli_main.h"
 #include "cli/command.h"
+#include "cli/interrupt.h"
 #include "doctor/knowledge.h"
 #include "lab/devices/devices.h"
 #include "lab/run/given_inputs.h"
@@ -95,18 +95,6 @@ static const hsc_option options[] = {
                       "the result store; default: results.sqlite in the cache directory"),
     HSC_OPTION_END,
 };
-
-static volatile int stop;
-static void on_interrupt(int signal_number) {
-  stop = 1;
-}
-
-// What is measured stays; a second interrupt ends the process.
-static void catch_interrupt(void) {
-  struct sigaction action = {.sa_handler = on_interrupt, .sa_flags = SA_RESETHAND};
-  sigaction(SIGINT, &action, NULL);
-  sigaction(SIGTERM, &action, NULL);
-}
 
 static void show_progress(void *user, int64_t done, int64_t total, const char *text) {
   const hsc_cli *cli = user;
@@ -324,10 +312,10 @@ static hsc_status *run(const void *args_of_command, hsc_cli *cli) {
   hsc_given_inputs inputs = {0};
   extras known = {0};
   hsc_status *status = NULL;
-  HSC_TRY(hsc_cli_program_file(cli, args->program));
+  HSC_TRY(hsc_cli_program_file(cli, &args->program));
   HSC_TRY(hsc_device_spec_parse(device_text, cli->arena, &device));
   HSC_TRY(check(args, cli, &device));
-  catch_interrupt();
+  hsc_cli_catch_interrupt();  // what is measured stays
   HSC_GOTO(hsc_overrides_parse(args->settings.items, args->settings.count, &overrides));
   HSC_GOTO(
       hsc_given_inputs_read(&(hsc_given_inputs_options){.file = args->inputs,
@@ -360,7 +348,7 @@ static hsc_status *run(const void *args_of_command, hsc_cli *cli) {
                         .resume = args->resume,
                         .progress = show_progress,
                         .user = cli,
-                        .stop = &stop};
+                        .stop = &hsc_cli_stop};
   HSC_GOTO(hsc_tune(&o, &result));
   HSC_GOTO(cli->format == HSC_FORMAT_JSON ? hsc_cli_document_of_command(cli, result)
                                           : print_text(args, cli, result));

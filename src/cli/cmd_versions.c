@@ -1,11 +1,11 @@
 // cmd_versions.c - hloscope versions: which release changed what a program does.
 #include <math.h>
 #include <stdlib.h>
-#include <signal.h>
 
 #include "base/text/text.h"
 #include "cli/document.h"
 #include "cli/command.h"
+#include "cli/interrupt.h"
 #include "lab/run/given_inputs.h"
 #include "lab/run/json_tree.h"
 #include "lab/versions/release_search.h"
@@ -81,13 +81,6 @@ static const hsc_option options[] = {
         versions_args, limit_s, "limit", "S", 60, "time limit of each job, in seconds"),
     HSC_OPTION_END,
 };
-
-static volatile int stopped;
-
-static void on_signal(int number) {
-  (void)number;
-  stopped = 1;
-}
 
 static void show_progress(void *user, const char *version, const char *text) {
   hsc_cli_progress(user, "%s: %s", version, text);
@@ -274,13 +267,13 @@ static hsc_status *run(const void *args_of_command, hsc_cli *cli) {
                             .command = cli->command_line,
                             .progress = show_progress,
                             .user = cli,
-                            .stop = &stopped};
+                            .stop = &hsc_cli_stop};
   json_t *overrides = NULL;
   json_t *document = NULL;
   hsc_given_inputs inputs = {0};
   hsc_status *status = NULL;
   for (size_t i = 0; i < args->programs.count; i++)
-    HSC_TRY(hsc_cli_program_file(cli, args->programs.items[i]));
+    HSC_TRY(hsc_cli_program_file(cli, &args->programs.items[i]));
   if (!(args->limit_s > 0) || args->most < 0)
     return hsc_cli_usage(cli, "--limit must be above 0, --most not below");
   HSC_TRY(hsc_symptom_parse(args->symptom, cli->arena, &o.symptom));
@@ -293,8 +286,7 @@ static hsc_status *run(const void *args_of_command, hsc_cli *cli) {
       &inputs));
   o.data = inputs.data;
   HSC_GOTO(hsc_store_open(NULL, &o.store));
-  signal(SIGINT, on_signal);
-  signal(SIGTERM, on_signal);
+  hsc_cli_catch_interrupt();
   HSC_GOTO(hsc_versions(&o, &document));
   if (cli->format == HSC_FORMAT_JSON) {
     HSC_GOTO(hsc_cli_document(cli, document));

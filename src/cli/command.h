@@ -39,6 +39,7 @@ typedef struct hsc_cli {
   bool lost_output;     // something was not printed for want of memory: the command fails
   int exit_code;        // a command that did its work but found bad news sets 1 (default 0)
   hsc_arena *arena;     // lives as long as the command
+  char *scratch;        // a folder for what was read from pipes; NULL = nothing was
 } hsc_cli;
 
 typedef struct hsc_command_body {
@@ -126,12 +127,14 @@ HSC_MUST_USE hsc_status *hsc_cli_check_sampling(hsc_cli *cli,
                                                 double precision,
                                                 double budget_s,
                                                 bool exact);
+// A program that workers will read, NULL = none was given. What can only be read once ("-", a pipe)
+// is written to a file first, and *path is that file's from then on. Errors: hsc_program_look's;
+// symbolic dimensions without sizes.
+// `path` lies in the arguments of the command, which are its own.
+HSC_MUST_USE hsc_status *hsc_cli_program_file(hsc_cli *cli, const char *const *path);
+// The same whether or not dimensions have sizes; *path is not NULL.
+HSC_MUST_USE hsc_status *hsc_cli_check_readable(hsc_cli *cli, const char *const *path);
 // The user wrote something that cannot be: exit code 2.
-// A program that workers will read, NULL = none was given: a usage error when it is standard input,
-// a pipe or a device, which they could not read, or has symbolic dimensions without sizes.
-HSC_MUST_USE hsc_status *hsc_cli_program_file(hsc_cli *cli, const char *path);
-// The same without a look at what is in it.
-HSC_MUST_USE hsc_status *hsc_cli_check_readable(hsc_cli *cli, const char *path);
 HSC_MUST_USE hsc_status *hsc_cli_usage(hsc_cli *cli, const char *format, ...) HSC_PRINTF(2, 3);
 
 // ---- help, made from the tables (help_text.c, completion.c) ----

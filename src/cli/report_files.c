@@ -105,6 +105,7 @@ void hsc_report_add_document(
 
 static hsc_status *add_document(hsc_page *page, const char *path, hsc_view text, hsc_cli *cli) {
   json_error_t error;
+  text = hsc_text_after_mark(text);
   json_t *document = json_loadb(text.data, text.size, JSON_DECODE_ANY | JSON_ALLOW_NUL, &error);
   if (!document) {
     hsc_status *status = hsc_status_at(HSC_ERR(INVALID_ARGUMENT, "this is no JSON: %s", error.text),
@@ -341,13 +342,18 @@ static bool looks_like_json(hsc_view text) {
   return i < text.size && (text.data[i] == '{' || text.data[i] == '[');
 }
 
+static bool names_json(const char *path) {
+  return !strcmp(path, "-") || hsc_ends_with(path, ".json") || hsc_ends_with(path, ".json.gz") ||
+         hsc_ends_with(path, ".json.zst");
+}
+
 hsc_status *hsc_report_add_file(hsc_page *page,
                                 const char *path,
                                 const hsc_report_options *o,
                                 hsc_cli *cli) {
-  if (hsc_ends_with(path, ".json")) {
+  if (names_json(path)) {
     hsc_bytes text = {0};
-    hsc_status *status = hsc_file_read(path, &text);
+    hsc_status *status = hsc_file_read_unpacked(path, INT32_MAX, &text);
     if (!status)
       status = add_document(page, path, hsc_bytes_view(&text), cli);
     hsc_bytes_deinit(&text);

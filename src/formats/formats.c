@@ -187,10 +187,6 @@ static hsc_status *read_verified(hsc_format format,
   return NULL;
 }
 
-static bool is_packed(hsc_view bytes) {
-  return view_starts_with(bytes, "\x1f\x8b") || view_starts_with(bytes, "\x28\xb5\x2f\xfd");
-}
-
 static hsc_status *read_any(const hsc_format *format,
                             hsc_view bytes,
                             const char *path,
@@ -198,10 +194,15 @@ static hsc_status *read_any(const hsc_format *format,
                             hsc_module **out_module) {
   hsc_bytes unpacked = {0};
   hsc_status *status = NULL;
-  if (is_packed(bytes)) {
-    HSC_GOTO(hsc_decompress(bytes, MAX_PROGRAM_BYTES, &unpacked));
+  if (hsc_is_packed(bytes)) {
+    status = hsc_decompress(bytes, MAX_PROGRAM_BYTES, &unpacked);
+    if (status) {
+      status = hsc_status_at(status, path, 0, 0, NULL);
+      goto done;
+    }
     bytes = hsc_bytes_view(&unpacked);
   }
+  bytes = hsc_text_after_mark(bytes);
   hsc_format found = HSC_FORMAT_HLO_TEXT;
   if (format) {
     found = *format;
@@ -249,6 +250,8 @@ hsc_status *hsc_program_read_as(hsc_format format,
 
 hsc_status *hsc_program_read_file(const char *path, hsc_module **out_module) {
   hsc_bytes bytes = {0};
+  if (strcmp(path, "-") != 0)
+    HSC_TRY(hsc_program_look(path));
   hsc_status *status = hsc_file_read(path, &bytes);
   if (!status)
     status = hsc_program_read(hsc_bytes_view(&bytes), path, out_module);

@@ -425,11 +425,6 @@ static void unmap_file(hsc_xspace *space) {
   space->mapping = NULL;
 }
 
-static bool is_packed(hsc_view b) {
-  return (b.size > 2 && !memcmp(b.data, "\x1f\x8b", 2)) ||
-         (b.size > 4 && !memcmp(b.data, "\x28\xb5\x2f\xfd", 4));
-}
-
 // What was unpacked before the data ended is kept: a file that was cut gives what it has.
 static hsc_status *unpack(hsc_xspace *space) {
   hsc_bytes plain = {0};
@@ -466,7 +461,7 @@ static hsc_status *make(const char *path, hsc_xspace **out_space) {
 }
 
 static hsc_status *finish(hsc_status *status, hsc_xspace *space, hsc_xspace **out_space) {
-  if (!status && is_packed(space->bytes))
+  if (!status && hsc_is_packed(space->bytes))
     status = unpack(space);
   if (!status)
     status = read_space(space);

@@ -521,7 +521,8 @@ static hsc_status *start_process(hsc_lab_worker *worker) {
   worker->oom_kills = oom_kill_count();
   HSC_TRY(hsc_child_start(&(hsc_child_options){.argv = in_python ? python : own,
                                                .extra_env = environment,
-                                               .echo_stderr = worker->echo_stderr},
+                                               .echo_stderr = worker->echo_stderr,
+                                               .shielded = true},
                           &worker->child));
   worker->start_count++;
   worker->next_id = 0;

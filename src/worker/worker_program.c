@@ -80,30 +80,29 @@ static hsc_status *open_program(hsc_worker *worker,
                                 const char *const *transforms,
                                 size_t count,
                                 worker_program *program) {
-  hsc_bytes file = {0};
-  hsc_status *status = NULL;
+  // our standard input is the requests: nobody would ever write a program there
+  if (!strcmp(path, "-"))
+    return HSC_ERR(INVALID_ARGUMENT, "a worker reads programs from files, not from \"-\"");
   hsc__worker_at(worker, "reading the program");
   int64_t start = hsc_now_ns();
-  HSC_GOTO(hsc_file_read(path, &file));
-  HSC_GOTO(hsc_decompress(hsc_bytes_view(&file), (size_t)1 << 32, &program->code));
+  HSC_TRY(hsc_program_look(path));
+  HSC_TRY(hsc_file_read_unpacked(path, (size_t)1 << 32, &program->code));
   int64_t read = hsc_now_ns();
-  HSC_GOTO(hsc__worker_read_spread(hsc_bytes_view(&program->code), path, program));
+  HSC_TRY(hsc__worker_read_spread(hsc_bytes_view(&program->code), path, program));
   hsc_hash128 code = hsc_hash128_of(program->code.data, program->code.size, 0);
   int64_t parsed = hsc_now_ns();
   hsc__worker_at(worker, "transforming the program");
   for (size_t i = 0; i < count; i++)
-    HSC_GOTO(hsc_program_transform(transforms[i], &program->module));
+    HSC_TRY(hsc_program_transform(transforms[i], &program->module));
   if (count > 0)
     hsc_bytes_reset(&program->code);  // it is another program now
   program->transform_ns = hsc_now_ns() - parsed;
   program->read_ns = read - start;
   program->parse_ns = parsed - read;
   fingerprint(program, code);
-  HSC_GOTO(hsc__worker_shapes(program));
+  HSC_TRY(hsc__worker_shapes(program));
   hsc__worker_at(worker, NULL);
-done:
-  hsc_bytes_deinit(&file);
-  return status;
+  return NULL;
 }
 
 hsc_status *hsc__worker_program(hsc_worker *worker, json_t *request, worker_program **out_program) {

@@ -150,3 +150,28 @@ hsc_status *hsc_decompress(hsc_view data, size_t limit_bytes, hsc_bytes *out_byt
   hsc_bytes_append(out_bytes, data.data, data.size);
   return hsc_bytes_status(out_bytes);
 }
+
+bool hsc_is_packed(hsc_view bytes) {
+  return (bytes.size >= 2 && !memcmp(bytes.data, "\x1f\x8b", 2)) ||
+         (bytes.size >= 4 && !memcmp(bytes.data, "\x28\xb5\x2f\xfd", 4));
+}
+
+hsc_status *hsc_file_read_unpacked(const char *path, size_t limit_bytes, hsc_bytes *out_bytes) {
+  hsc_bytes file = {0};
+  hsc_status *status = hsc_file_read(path, &file);
+  if (!status) {
+    status = hsc_decompress(hsc_bytes_view(&file), limit_bytes, out_bytes);
+    if (status)
+      status = hsc_status_at(status, path, 0, 0, NULL);
+  }
+  hsc_bytes_deinit(&file);
+  return status;
+}
+
+hsc_view hsc_text_after_mark(hsc_view text) {
+  static const char mark[] = "\xef\xbb\xbf";
+  size_t size = sizeof mark - 1;
+  if (text.size < size || memcmp(text.data, mark, size) != 0)
+    return text;
+  return (hsc_view){text.data + size, text.size - size};
+}

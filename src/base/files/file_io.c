@@ -99,6 +99,21 @@ hsc_status *hsc_file_read(const char *path, hsc_bytes *out_bytes) {
   return status;
 }
 
+hsc_status *hsc_file_head(const char *path, char *room, size_t size, size_t *out_size) {
+  int fd = open(path, O_RDONLY | O_CLOEXEC);
+  if (fd < 0)
+    return hsc_status_errno(errno, "cannot open", path);
+  ssize_t got = read(fd, room, size);
+  int error = errno;
+  close(fd);
+  if (got < 0 && error == EISDIR)
+    return HSC_ERR(INVALID_ARGUMENT, "%s: is a directory, a file is needed", path);
+  if (got < 0)
+    return hsc_status_errno(error, "cannot read", path);
+  *out_size = (size_t)got;
+  return NULL;
+}
+
 hsc_status *hsc_file_map(const char *path, hsc_view *out_bytes) {
   *out_bytes = (hsc_view){"", 0};
   int fd = open(path, O_RDONLY | O_CLOEXEC);

@@ -5,6 +5,9 @@
 
 // whole file; "-" reads standard input
 HSC_MUST_USE hsc_status *hsc_file_read(const char *path, hsc_bytes *out_bytes);
+// The first bytes of a file, as many as there is room for; *out_size: how many there are. Errors:
+// the file's; it is a directory. Not for pipes: what is read of them is gone.
+HSC_MUST_USE hsc_status *hsc_file_head(const char *path, char *room, size_t size, size_t *out_size);
 // A whole file without reading it: pages come as they are looked at, and go again (spill.h).
 // Errors: the file's. It must not become shorter meanwhile.
 HSC_MUST_USE hsc_status *hsc_file_map(const char *path, hsc_view *out_bytes);
@@ -34,3 +37,11 @@ HSC_MUST_USE hsc_status *hsc_self_dir(const void *address, char **out_path);
 // A bomb is refused by RESOURCE_EXHAUSTED too: what unpacks to more than 64 MiB and 128 times its
 // size (text of programs packs 5 to 50 times).
 HSC_MUST_USE hsc_status *hsc_decompress(hsc_view data, size_t limit_bytes, hsc_bytes *out_bytes);
+// Whether these begin as gzip or zstd do.
+bool hsc_is_packed(hsc_view bytes);
+// A whole file, unpacked when it is packed; errors of what is in it name the file.
+HSC_MUST_USE hsc_status *hsc_file_read_unpacked(const char *path,
+                                                size_t limit_bytes,
+                                                hsc_bytes *out_bytes);
+// A text without the mark that editors of Windows put before UTF-8.
+hsc_view hsc_text_after_mark(hsc_view text);

@@ -125,7 +125,7 @@ static char **merge_environment(const char *const *extra) {
 }
 
 // Returns 0 or an errno. The child starts with default SIGPIPE and SIGINT handling and an empty
-// signal mask, whatever ours are.
+// signal mask, whatever ours are; `shielded`: with SIGINT in it.
 static int spawn(const hsc_child_options *options,
                  char **env,
                  int request_fd,
@@ -135,7 +135,7 @@ static int spawn(const hsc_child_options *options,
                  pid_t *out_pid) {
   posix_spawn_file_actions_t actions;
   posix_spawnattr_t attributes;
-  sigset_t none, defaults;
+  sigset_t blocked, defaults;
   int error = posix_spawn_file_actions_init(&actions);
   if (error)
     return error;
@@ -144,11 +144,13 @@ static int spawn(const hsc_child_options *options,
     posix_spawn_file_actions_destroy(&actions);
     return error;
   }
-  sigemptyset(&none);
+  sigemptyset(&blocked);
+  if (options->shielded)
+    sigaddset(&blocked, SIGINT);
   sigemptyset(&defaults);
   sigaddset(&defaults, SIGPIPE);
   sigaddset(&defaults, SIGINT);
-  posix_spawnattr_setsigmask(&attributes, &none);
+  posix_spawnattr_setsigmask(&attributes, &blocked);
   posix_spawnattr_setsigdefault(&attributes, &defaults);
   posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
   if (!error)

@@ -15,6 +15,9 @@ typedef struct hsc_child_options {
   size_t memory_limit_bytes;  // RLIMIT_AS in the child; 0 = none
   size_t stderr_keep_bytes;   // how much of the end of stderr (and stdout) to keep; 0 = 64 KiB
   bool echo_stderr;           // also copy it to our stderr
+  // it starts with SIGINT blocked: Ctrl-C of the terminal is for who started it, also before it can
+  // say so itself
+  bool shielded;
 } hsc_child_options;
 typedef struct hsc_child_exit {
   bool exited;     // false: still running

@@ -65,6 +65,10 @@ HSC_MUST_USE hsc_status *hsc_program_read_as(hsc_format format,
                                              hsc_view bytes,
                                              const char *path,
                                              hsc_module **out_module);
+// The first bytes of a file, before anything is done with it: errors when it cannot be opened, is a
+// directory, or is something else that people have beside their programs (another packer's file, a
+// script, a result), with what to do with that. NULL for pipes and devices, which can be read once.
+HSC_MUST_USE hsc_status *hsc_program_look(const char *path);
 // "-" reads standard input
 HSC_MUST_USE hsc_status *hsc_program_read_file(const char *path, hsc_module **out_module);
 HSC_MUST_USE hsc_status *hsc_program_write(const hsc_module *module,

@@ -194,15 +194,6 @@ static void add_per_partition(const hsc_shards_input *in,
   json_object_set_new(out, "per_partition", per);
 }
 
-static hsc_status *read_program(const char *path, hsc_bytes *out) {
-  hsc_bytes file = {0};
-  hsc_status *status = hsc_file_read(path, &file);
-  if (!status)
-    status = hsc_decompress(hsc_bytes_view(&file), (size_t)1 << 32, out);
-  hsc_bytes_deinit(&file);
-  return status;
-}
-
 // The program as it is written, whole: what all chips together were to do.
 static hsc_status *add_whole(hsc_view code, const char *path, hsc_arena *arena, json_t *out) {
   hsc_module *module = NULL;
@@ -280,7 +271,7 @@ int64_t hsc_shards_device_count(const char *program) {
   hsc_program_spread spread = {.partition_count = 1, .replica_count = 1};
   hsc_status *status = hsc_arena_create(&arena);
   if (!status)
-    status = read_program(program, &code);
+    status = hsc_file_read_unpacked(program, (size_t)1 << 32, &code);
   if (!status)
     status = hsc_program_spread_read(hsc_bytes_view(&code), program, arena, &spread);
   int64_t count = status ? 1 : spread.partition_count * spread.replica_count;
@@ -305,7 +296,7 @@ hsc_status *hsc_shards_describe(const hsc_shards_input *input, json_t *out_devic
   hsc_bytes code = {0};
   hsc_program_spread spread;
   HSC_TRY(hsc_arena_create(&arena));
-  hsc_status *status = read_program(input->program, &code);
+  hsc_status *status = hsc_file_read_unpacked(input->program, (size_t)1 << 32, &code);
   if (!status)
     status = hsc_program_spread_read(hsc_bytes_view(&code), input->program, arena, &spread);
   if (status) {  // the device's own run has said it

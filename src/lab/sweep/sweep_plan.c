@@ -52,8 +52,9 @@ typedef struct planning {
   hsc_arena *arena;
   hsc_bytes lines;  // tasks.jsonl
   int64_t count;
-  hsc_map *ids;    // of the tasks so far: one that is there already is left out
-  hsc_map *known;  // names that ran on some program: of them --off may be
+  int64_t *instructions;  // of each program as it was written
+  hsc_map *ids;           // of the tasks so far: one that is there already is left out
+  hsc_map *known;         // names that ran on some program: of them --off may be
   char *scratch;
 } planning;
 
@@ -75,7 +76,9 @@ static hsc_status *keep_input(planning *p,
   hsc_hash128_hex(hsc_hash128_of(data, bytes->size, 0), hash);
   *out_name = hsc_arena_printf(p->arena, "inputs/%s%s", hash, ending);
   const char *to = hsc_arena_printf(p->arena, "%s/%s", p->options->folder, *out_name);
+  const char *inputs = hsc_arena_printf(p->arena, "%s/inputs", p->options->folder);
   HSC_TRY(hsc_arena_status(p->arena));
+  HSC_TRY(hsc_dir_make(inputs));
   return hsc_file_exists(to) ? NULL : hsc_file_write_atomic(to, data, bytes->size);
 }
 
@@ -443,29 +446,43 @@ static hsc_status *write_folder(planning *p) {
   return status;
 }
 
+// Whether tasks of this kind are made without programs.
+static bool is_alone(const hsc_sweep_kind *kind) {
+  return kind->command && !is_of(kind, "{program}") && !is_of(kind, "{mutant}");
+}
+
 static hsc_status *plan_device(planning *p, const char *text) {
   const hsc_sweep_plan_options *o = p->options;
   hsc_device_spec device;
   HSC_TRY(hsc_device_spec_parse(text, p->arena, &device));
-  bool alone = p->kind->command && !is_of(p->kind, "{program}") && !is_of(p->kind, "{mutant}");
-  if (alone)
+  if (is_alone(p->kind))
     return plan_pair(p, &(pair){.program = "", .device = text, .cost_s = 1}, &device);
   for (size_t i = 0; i < o->program_count; i++) {
     pair of = {.program = o->programs[i], .device = text};
-    int64_t instructions = 0;
-    if (o->progress)
-      o->progress(o->user, (int64_t)i, (int64_t)o->program_count, of.program);
     if (!is_of(p->kind, "{mutant}"))
       HSC_TRY(copy_input(p, of.program, &of.input));
-    HSC_TRY(count_instructions(of.program, &instructions));
-    of.cost_s = compile_cost(&device, instructions);
+    of.cost_s = compile_cost(&device, p->instructions[i]);
     HSC_TRY(plan_pair(p, &of, &device));
+  }
+  return NULL;
+}
+
+// Every program is read before the folder begins to be: one that cannot be leaves none behind.
+static hsc_status *read_programs(planning *p) {
+  const hsc_sweep_plan_options *o = p->options;
+  p->instructions = hsc_arena_alloc(p->arena, (o->program_count + 1) * sizeof *p->instructions);
+  HSC_TRY(hsc_arena_status(p->arena));
+  for (size_t i = 0; i < o->program_count && !is_alone(p->kind); i++) {
+    if (o->progress)
+      o->progress(o->user, (int64_t)i, (int64_t)o->program_count, o->programs[i]);
+    HSC_TRY(count_instructions(o->programs[i], &p->instructions[i]));
   }
   return NULL;
 }
 
 static hsc_status *plan_all(planning *p) {
   const hsc_sweep_plan_options *o = p->options;
+  HSC_TRY(read_programs(p));
   for (size_t d = 0; d < o->device_count; d++) {
     if (!o->release_count)
       HSC_TRY(plan_device(p, o->devices[d]));
@@ -491,9 +508,6 @@ hsc_status *hsc_sweep_plan(const hsc_sweep_plan_options *options) {
   HSC_GOTO(hsc_map_create(&p.ids));
   HSC_GOTO(hsc_map_create(&p.known));
   HSC_GOTO(hsc_scratch_create(&p.scratch));
-  const char *inputs = hsc_arena_printf(p.arena, "%s/inputs", options->folder);
-  HSC_GOTO(hsc_arena_status(p.arena));
-  HSC_GOTO(hsc_dir_make(inputs));
   status = plan_all(&p);
 done:
   hsc_bytes_deinit(&p.lines);
