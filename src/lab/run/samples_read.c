@@ -29,8 +29,9 @@ static hsc_status *look(const char *path) {
     return NULL;  // it is told, or read, with the rest
   HSC_TRY(hsc_file_head(path, head, sizeof head, &size));
   hsc_view view = {head, size};
-  bool is_parquet = size >= 4 && !memcmp(head, "PAR1", 4);
-  return is_parquet || hsc_is_packed(view) || !has_zeros(view) ? NULL : neither(path);
+  // of these their readers say what is wrong
+  bool is_known = size && head[0] && (strchr("{[ \t\r\n", head[0]) || !memcmp(head, "PAR1", 4));
+  return is_known || hsc_is_packed(view) || !has_zeros(view) ? NULL : neither(path);
 }
 
 hsc_status *hsc_samples_read(hsc_samples *set,
@@ -48,7 +49,7 @@ hsc_status *hsc_samples_read(hsc_samples *set,
   hsc_view text = hsc_text_after_mark(hsc_bytes_view(&bytes));
   size_t before = set->count;
   size_t at = 0;
-  while (at < text.size && strchr(" \t\r\n", text.data[at]))
+  while (at < text.size && text.data[at] && strchr(" \t\r\n", text.data[at]))
     at++;
   if (text.size >= 4 && !memcmp(text.data, "PAR1", 4))
     status = hsc__samples_parquet(set, path, text, options);
