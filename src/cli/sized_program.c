@@ -152,12 +152,10 @@ static bool may_be_symbolic(hsc_view bytes) {
 }
 
 hsc_status *hsc_cli_check_sizes(hsc_cli *cli, const char *path) {
-  hsc_bytes bytes = {0};
   hsc_bytes unpacked = {0};
   hsc_module *module = NULL;
   hsc_status *status = NULL;
-  HSC_GOTO(hsc_file_read(path, &bytes));
-  HSC_GOTO(hsc_decompress(hsc_bytes_view(&bytes), MOST_UNPACKED_BYTES, &unpacked));
+  HSC_GOTO(hsc_file_read_unpacked(path, MOST_UNPACKED_BYTES, &unpacked));
   if (may_be_symbolic(hsc_bytes_view(&unpacked)))
     status = hsc_program_read(hsc_bytes_view(&unpacked), path, &module);
   // Every other mistake in it is for the command, which may be asked about just that.
@@ -169,6 +167,5 @@ hsc_status *hsc_cli_check_sizes(hsc_cli *cli, const char *path) {
 done:
   hsc_module_destroy(module);
   hsc_bytes_deinit(&unpacked);
-  hsc_bytes_deinit(&bytes);
   return status;
 }
