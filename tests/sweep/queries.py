@@ -68,7 +68,8 @@ def make_data(hloscope: str, here: pathlib.Path) -> None:
             [hloscope, *map(str, words)],
             capture_output=True,
             text=True,
-            env=dict(os.environ, **environment),
+            # nothing that an earlier run compiled: compiles are asked for
+            env=dict(os.environ, HLOSCOPE_CACHE_DIR=str(here / "cache"), **environment),
         )
         if done.returncode:
             raise SystemExit(f"hloscope {words}: {done.stderr}")
