@@ -235,9 +235,9 @@ static void change_everywhere(near_miss_text *t) {
     if (t->tokens[i].is_number) {
       char by[32];
       long long value = strtoll(t->text + t->tokens[i].at, NULL, 10);
-      snprintf(by, sizeof by, "%lld", value + 1);
+      snprintf(by, sizeof by, "%lld", stepped(value, 1));
       emit_all(t, i, by, "everywhere");
-      snprintf(by, sizeof by, "%lld", value - 1);
+      snprintf(by, sizeof by, "%lld", stepped(value, -1));
       emit_all(t, i, by, "everywhere");
     }
     for (size_t k = 0; k < HSC_COUNT_OF(types); k++) {
