@@ -50,6 +50,7 @@ struct PJRT_Event {
   pthread_mutex_t lock;
   pthread_cond_t changed;
   bool ready;
+  bool told;  // ready, and the callback has been called
   int code, references;
   PJRT_Event_OnReadyCallback callback;
   void *user;
@@ -290,10 +291,14 @@ static void *ring_later(void *argument) {
   pthread_mutex_lock(&event->lock);
   event->ready = true;
   PJRT_Event_OnReadyCallback callback = event->callback;
-  pthread_cond_broadcast(&event->changed);
   pthread_mutex_unlock(&event->lock);
+  // who was there first hears of it first, as in XLA
   if (callback)
     callback(event_result(event), event->user);
+  pthread_mutex_lock(&event->lock);
+  event->told = true;
+  pthread_cond_broadcast(&event->changed);
+  pthread_mutex_unlock(&event->lock);
   event_release(event);
   return NULL;
 }
@@ -304,6 +309,7 @@ static PJRT_Event *make_event(bool of_work) {
   pthread_mutex_init(&event->lock, NULL);
   pthread_cond_init(&event->changed, NULL);
   event->ready = true;
+  event->told = true;
   event->references = 1;
   if (of_work && setting_number("event", &number))
     event->code = (int)number;
@@ -311,6 +317,7 @@ static PJRT_Event *make_event(bool of_work) {
   if (of_work && setting_number("async", &number)) {
     pthread_t thread;
     event->ready = false;
+    event->told = false;
     event->references = 2;
     pthread_create(&thread, NULL, ring_later, event);
     pthread_detach(thread);
@@ -334,7 +341,7 @@ IMPL(PJRT_Event_Error) {
 }
 IMPL(PJRT_Event_Await) {
   pthread_mutex_lock(&args->event->lock);
-  while (!args->event->ready)
+  while (!args->event->told)
     pthread_cond_wait(&args->event->changed, &args->event->lock);
   pthread_mutex_unlock(&args->event->lock);
   return event_result(args->event);
