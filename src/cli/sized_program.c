@@ -151,10 +151,27 @@ static bool may_be_symbolic(hsc_view bytes) {
   return false;
 }
 
+// Whether the first bytes are those of a format that has no symbolic dimensions: it is not read for
+// them.
+static hsc_status *is_always_sized(const char *path, bool *out_always) {
+  char head[4096];
+  size_t size = 0;
+  hsc_format format = HSC_FORMAT_HLO_TEXT;
+  HSC_TRY(hsc_file_head(path, head, sizeof head, &size));
+  *out_always = hsc_format_detect((hsc_view){head, size}, path, &format) &&
+                !hsc_is_packed((hsc_view){head, size}) &&
+                (format == HSC_FORMAT_HLO_TEXT || format == HSC_FORMAT_HLO_PROTO);
+  return NULL;
+}
+
 hsc_status *hsc_cli_check_sizes(hsc_cli *cli, const char *path) {
   hsc_bytes unpacked = {0};
   hsc_module *module = NULL;
   hsc_status *status = NULL;
+  bool always = false;
+  HSC_TRY(is_always_sized(path, &always));
+  if (always)
+    return NULL;
   HSC_GOTO(hsc_file_read_unpacked(path, MOST_UNPACKED_BYTES, &unpacked));
   if (may_be_symbolic(hsc_bytes_view(&unpacked)))
     status = hsc_program_read(hsc_bytes_view(&unpacked), path, &module);

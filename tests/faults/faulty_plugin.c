@@ -5,12 +5,16 @@
 // that is compiled is read, changed as the row of faults.def that HLOSCOPE_FAULT names says, and
 // given on. A fault shows wherever its pattern is, as a rule of a compiler does. What makes a
 // program slow or large is in the calls around its executable, which the list `marked` knows.
+// HLOSCOPE_FAULT_CHANCE names a folder: any program is slow then the first time that it is compiled
+// by whatever process, as on a machine that has other things to do.
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <unistd.h>
 
 #include "base/core/clock.h"
+#include "base/core/hash.h"
 #include "base/files/file_io.h"
 #include "formats/common/formats.h"
 #include "pjrt/abi.h"
@@ -369,6 +373,21 @@ static PJRT_Error *compile_as(PJRT_Client_Compile_Args *args, hsc_bytes *code) {
   return error;
 }
 
+// Whether HLOSCOPE_FAULT_CHANCE makes it slow: its mark in that folder is made by whoever is first.
+static bool is_slow_by_chance(const hsc_bytes *code) {
+  const char *folder = getenv("HLOSCOPE_FAULT_CHANCE");
+  char name[33];
+  char path[4096];
+  if (!folder)
+    return false;
+  hsc_hash128_hex(hsc_hash128_of(code->data, code->size, 0), name);
+  snprintf(path, sizeof path, "%s/%s", folder, name);
+  int file = open(path, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0600);
+  if (file >= 0)
+    close(file);
+  return file >= 0;
+}
+
 static PJRT_Error *compile_with_fault(PJRT_Client_Compile_Args *args, size_t fault) {
   hsc_bytes code = {0};
   bool found = false;
@@ -383,6 +402,7 @@ static PJRT_Error *compile_with_fault(PJRT_Client_Compile_Args *args, size_t fau
   }
   while (found && FAULTS[fault].kind == HANG)
     pause();
+  found |= FAULTS[fault].kind == SLOW && is_slow_by_chance(&code);
   PJRT_Error *error = compile_as(args, &code);
   hsc_bytes_deinit(&code);
   bool marks = FAULTS[fault].kind == SLOW || FAULTS[fault].kind == MEMORY;

@@ -136,6 +136,29 @@ def forms_that_do_not_show(folder):
     check("and the document says so", document["verified"] is False, document)
 
 
+def slow_by_chance(folder):
+    """Every candidate is slow the first time it is looked at, only the exponential always."""
+    place = Place(folder, "chance")
+    seen = place.path / "seen"
+    seen.mkdir()
+    plugin = pathlib.Path(hloscope).parent / "tests/faults/libhloscope_faulty_pjrt.so"
+    environment = {**place.environment(), "HLOSCOPE_FAULT": "exp-of-anything"}
+    words = ["-d", plugin, "--symptom", "slow", "--against", "cpu", "--format=json", "-q"]
+    command = [hloscope, "reduce", place.program, "-o", place.small, "-j", "1", *words]
+    done = subprocess.run(
+        [str(word) for word in command],
+        env={**environment, "HLOSCOPE_FAULT_CHANCE": str(seen)},
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    document = json.loads(done.stdout)
+    check(
+        "what was slow once by chance is not what is left", "exponential" in place.text(), document
+    )
+    check("as many candidates were slow once", len(list(seen.iterdir())) > 5, document)
+
+
 def full_disk(folder, whole):
     place = Place(folder, "full")
     disk, looks = place.path / "disk", place.path / "looks"
@@ -177,6 +200,7 @@ def main():
         goes_on_after_a_kill(folder, whole)
         keeps_to_its_budget(folder)
         forms_that_do_not_show(folder)
+        slow_by_chance(folder)
         full_disk(folder, whole)
     print(f"1..{len(results)}")
     return 0 if all(results) else 1

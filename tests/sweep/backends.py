@@ -20,19 +20,11 @@ import sys
 import tempfile
 import time
 
+from tap import check, end
+
 HLOSCOPE = pathlib.Path(sys.argv[1]).resolve()
 MODELS = pathlib.Path(__file__).resolve().parents[2] / "models" / "patterns"
 PYTHON = os.environ.get("HLOSCOPE_SWEEP_PYTHON", sys.executable)
-number = failed = 0
-
-
-def check(fine: object, name: str, why: object = "") -> None:
-    global number, failed
-    number += 1
-    failed += not fine
-    print("ok" if fine else "not ok", number, "-", name, flush=True)
-    if not fine:
-        print("# " + str(why)[-2000:].replace("\n", "\n# "))
 
 
 def skip(name: str, why: str) -> None:
@@ -307,8 +299,7 @@ def main() -> int:
         if os.environ.get("HLOSCOPE_SWEEP_PART") != "python":
             check_slurm(here, right)
             check_script(here, right)
-    print(f"1..{number}")
-    return 1 if failed else 0
+    return end()
 
 
 if __name__ == "__main__":

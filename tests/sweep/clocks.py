@@ -13,6 +13,8 @@ import subprocess
 import sys
 import tempfile
 
+from tap import check, end
+
 HLOSCOPE = pathlib.Path(sys.argv[1]).resolve()
 MODEL = pathlib.Path(__file__).resolve().parents[2] / "models" / "patterns" / "tiny_natural.hlo"
 MPIRUN = ["mpirun", *(["--allow-run-as-root"] if os.geteuid() == 0 else []), "--oversubscribe"]
@@ -32,16 +34,6 @@ int clock_gettime(clockid_t clock, struct timespec *out) {
   return failed;
 }
 """
-number = failed = 0
-
-
-def check(fine: object, name: str, why: object = "") -> None:
-    global number, failed
-    number += 1
-    failed += not fine
-    print("ok" if fine else "not ok", number, "-", name, flush=True)
-    if not fine:
-        print("# " + str(why)[-2000:].replace("\n", "\n# "))
 
 
 def run(*words: object) -> subprocess.CompletedProcess:
@@ -130,8 +122,7 @@ def main() -> int:
             "a damaged file is named with its line",
             done.stderr,
         )
-    print(f"1..{number}")
-    return failed > 0
+    return end()
 
 
 sys.exit(main())

@@ -15,6 +15,8 @@ import sys
 import tempfile
 import time
 
+from tap import check, end
+
 HLOSCOPE = pathlib.Path(sys.argv[1]).resolve()
 PLUGIN = HLOSCOPE.parent / "tests/fake_plugin/libhloscope_odd_pjrt.so"
 ENVIRONMENT = {
@@ -30,16 +32,6 @@ MPIRUN = [
 ]
 LONG_MS = [400 + 37 * i % 400 for i in range(54)]
 SHORT_MS = [150 + 10 * i for i in range(24)]
-number = failed = 0
-
-
-def check(fine: object, name: str, why: object = "") -> None:
-    global number, failed
-    number += 1
-    failed += not fine
-    print("ok" if fine else "not ok", number, "-", name, flush=True)
-    if not fine:
-        print("# " + str(why)[-2000:].replace("\n", "\n# "))
 
 
 def hloscope(*words: object, **environment: str) -> subprocess.CompletedProcess:
@@ -295,8 +287,7 @@ def main() -> int:
         check_disk(here, right)
         check_files(here, right)
         check_efficiency(here)
-    print(f"1..{number}")
-    return failed > 0
+    return end()
 
 
 if __name__ == "__main__":

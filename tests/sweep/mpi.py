@@ -14,6 +14,8 @@ import sys
 import tempfile
 import time
 
+from tap import check, end
+
 HLOSCOPE = pathlib.Path(sys.argv[1]).resolve()
 MODELS = pathlib.Path(__file__).resolve().parents[2] / "models" / "patterns"
 MPIRUN = [
@@ -22,16 +24,6 @@ MPIRUN = [
     "--oversubscribe",
     "--enable-recovery",
 ]
-number = failed = 0
-
-
-def check(fine: object, name: str, why: object = "") -> None:
-    global number, failed
-    number += 1
-    failed += not fine
-    print("ok" if fine else "not ok", number, "-", name, flush=True)
-    if not fine:
-        print("# " + str(why)[-2000:].replace("\n", "\n# "))
 
 
 def hloscope(*words: object, program: pathlib.Path = HLOSCOPE) -> subprocess.CompletedProcess:
@@ -143,8 +135,12 @@ def main() -> int:
             == 0
         ):
             try:
-                at = plan(here / "full", "--repeats", "3")
-                done = mpirun(rank(at), rank(at, "--results", small))
+                # on a busy machine rank 0 may have done everything before rank 1 has begun
+                for attempt in range(5):
+                    at = plan(here / f"full{attempt}", "--repeats", "3")
+                    done = mpirun(rank(at), rank(at, "--results", small))
+                    if any(path.stat().st_size for path in small.glob("*.jsonl")):
+                        break
                 check(
                     done.returncode == 0
                     and "rank 1 takes no more tasks" in done.stderr
@@ -212,8 +208,7 @@ def main() -> int:
             "without MPI: which package",
             done.stderr,
         )
-    print(f"1..{number}")
-    return 1 if failed else 0
+    return end()
 
 
 if __name__ == "__main__":

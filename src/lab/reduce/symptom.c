@@ -21,6 +21,11 @@ static const struct {
 const char *hsc_symptom_name(hsc_symptom_kind kind) {
   return SYMPTOMS[kind].name;
 }
+
+bool hsc_symptom_is_timed(const hsc_symptom *symptom) {
+  return symptom->kind == HSC_SYMPTOM_SLOW || symptom->kind == HSC_SYMPTOM_COMPILE;
+}
+
 static hsc_status *no_such_symptom(const char *text) {
   const char *names[HSC_SYMPTOM_COUNT];
   hsc_bytes all = {0};
@@ -122,6 +127,13 @@ void hsc_observer_destroy(hsc_observer *observer) {
   hsc_lab_worker_destroy(observer->substitute);
   hsc_arena_destroy(observer->arena);
   hsc_free(observer);
+}
+
+void hsc_observer_renew(hsc_observer *observer) {
+  hsc_lab_worker *const workers[] = {observer->device, observer->reference, observer->substitute};
+  for (size_t i = 0; i < HSC_COUNT_OF(workers); i++)
+    if (workers[i])
+      hsc_lab_worker_stop(workers[i]);
 }
 
 void hsc_observation_deinit(hsc_observation *observation) {

@@ -39,6 +39,9 @@ HSC_MUST_USE hsc_status *hsc_symptom_parse(const char *text,
                                            hsc_arena *arena,
                                            hsc_symptom *out_symptom);
 
+// Whether a clock decides: then other work of the machine can show it once by chance.
+bool hsc_symptom_is_timed(const hsc_symptom *symptom);
+
 typedef struct hsc_observer hsc_observer;
 typedef struct hsc_observer_options {
   const hsc_device_spec *device;     // copied; NULL with HSC_SYMPTOM_COMMAND only
@@ -57,6 +60,8 @@ typedef struct hsc_observer_options {
 HSC_MUST_USE hsc_status *hsc_observer_create(const hsc_observer_options *options,
                                              hsc_observer **out_observer);
 void hsc_observer_destroy(hsc_observer *observer);
+// Ends its processes: the next look is made by new ones, which owe nothing to those before.
+void hsc_observer_renew(hsc_observer *observer);
 
 typedef struct hsc_looked_at {
   const char *path;  // of the program; workers read it
