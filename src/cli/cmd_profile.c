@@ -370,6 +370,17 @@ done:
   return status;
 }
 
+// A part that was cut short: by a full disk, or while it was written.
+static hsc_status *note_damaged(const hsc_xspace_joined *joined,
+                                hsc_cli *cli,
+                                const char **io_note) {
+  const char *before = *io_note ? *io_note : "not whole";
+  *io_note = hsc_arena_printf(
+      cli->arena, "%s; %d of the profile's %d parts cannot be read to %s end", before,
+      joined->damaged, joined->parts, joined->damaged == 1 ? "its" : "their");
+  return hsc_arena_status(cli->arena);
+}
+
 static hsc_status *profile_command(const profile_args *args, hsc_cli *cli) {
   if (args->options.count)
     return hsc_cli_usage(
@@ -405,21 +416,30 @@ static hsc_status *profile_command(const profile_args *args, hsc_cli *cli) {
     if (!getenv(names[i]))
       set[count++] = hsc_arena_printf(cli->arena, "%s=1", names[i]);
   int waited = 0;
-  int32_t parts = 0;
+  bool keep = false;
+  hsc_xspace_joined joined = {0};
   HSC_GOTO(hsc_arena_status(cli->arena));
   HSC_GOTO(hsc_cli_run_program(cli, &args->what, set, count, &waited));
   hsc_cli_program_ended(cli, waited);
-  HSC_GOTO(hsc_xspace_join_parts(raw, &parts));
+  status = hsc_xspace_join_parts(raw, &joined);
+  if (status) {
+    keep = true;
+    status = hsc_status_hint(status, "what was recorded is in %s, in parts", raw);
+    goto done;
+  }
   if (is_empty(raw)) {
     say_what_a_killed_program_left(args, calls, WIFSIGNALED(waited), cli);
   } else {
     const char *note = NULL;
     if (WIFSIGNALED(waited) && WTERMSIG(waited) == SIGKILL)
       HSC_GOTO(note_what_is_missing(args, calls, cli, &note));
+    if (joined.damaged)
+      HSC_GOTO(note_damaged(&joined, cli, &note));
     hsc_cli_tell_of_recording(cli, show(args, raw, note, cli));
   }
 done:
-  remove_directory(raw);
+  if (!keep)
+    remove_directory(raw);
   return status;
 }
 

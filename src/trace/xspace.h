@@ -353,6 +353,12 @@ typedef struct hsc_xspace_part {
 HSC_MUST_USE hsc_status *hsc_xspace_merge(const hsc_xspace_part *parts,
                                           int32_t count,
                                           hsc_bytes *out);
-// Each set of parts in `directory` (NAME.partN.NANOSECONDS.xplane.pb) becomes NAME.xplane.pb there;
-// a part that cannot be read is left out. *out_parts: of how many parts the largest set was.
-HSC_MUST_USE hsc_status *hsc_xspace_join_parts(const char *directory, int32_t *out_parts);
+typedef struct hsc_xspace_joined {
+  int32_t parts, damaged;  // of all sets
+} hsc_xspace_joined;
+// Each set of parts in `directory` (NAME.partN.NANOSECONDS.xplane.pb) becomes NAME.xplane.pb there.
+// A part that cannot be read, or not to its end, is counted and stays, as FILE.damaged; what can be
+// read of it is joined. Errors: those of files, RESOURCE_EXHAUSTED; parts that are not joined then
+// stay as they are.
+HSC_MUST_USE hsc_status *hsc_xspace_join_parts(const char *directory,
+                                               hsc_xspace_joined *out_joined);

@@ -365,59 +365,72 @@ static int64_t begin_of(const char *name) {
   return dot ? strtoll(dot + 1, NULL, 10) : 0;
 }
 
+// Under a name that no reader looks for.
+static hsc_status *set_aside(const char *path, hsc_arena *arena) {
+  const char *to = hsc_arena_printf(arena, "%s.damaged", path);
+  if (to && rename(path, to))
+    return hsc_status_errno(errno, "cannot be renamed", path);
+  return hsc_arena_status(arena);
+}
+
+static hsc_status *write_merged(const char *to, const hsc_xspace_part *parts, int32_t count) {
+  hsc_bytes merged = {0};
+  hsc_status *status = hsc_xspace_merge(parts, count, &merged);
+  if (!status)
+    status = hsc_file_write_atomic(to, merged.data, merged.size);
+  hsc_bytes_deinit(&merged);
+  return status;
+}
+
 static hsc_status *join_set(const char *directory,
                             const char *const *names,
                             size_t count,
-                            hsc_arena *arena) {
+                            hsc_arena *arena,
+                            hsc_xspace_joined *io_joined) {
   hsc_xspace_part *parts = HSC_NEW_ARRAY(arena, hsc_xspace_part, count);
+  const char **joined = HSC_NEW_ARRAY(arena, const char *, count);
   const char *to =
       hsc_arena_printf(arena, "%s/%.*s.xplane.pb", directory, (int)stem_of(names[0]), names[0]);
-  hsc_bytes merged = {0};
   int32_t readable = 0;
   hsc_status *status = hsc_arena_status(arena);
-  const char *only = count == 1 ? hsc_arena_printf(arena, "%s/%s", directory, names[0]) : NULL;
-  if (only && to) {
-    if (rename(only, to))
-      status = hsc_status_errno(errno, "cannot be renamed", only);
-    return status;
-  }
   for (size_t i = 0; i < count && !status; i++) {
     hsc_xspace *space = NULL;
     const char *path = hsc_arena_printf(arena, "%s/%s", directory, names[i]);
     hsc_status *unread = path ? hsc_xspace_open(path, &space) : hsc_status_out_of_memory();
     hsc_status_free(unread);
-    if (space)
+    if (space) {
+      joined[readable] = path;
       parts[readable++] = (hsc_xspace_part){.space = space, .begin_ns = begin_of(names[i])};
+    } else if (path) {
+      status = set_aside(path, arena);
+    }
+    io_joined->damaged += !space || space->damage;
   }
+  io_joined->parts += (int32_t)count;
   if (!status && readable)
-    status = hsc_xspace_merge(parts, readable, &merged);
-  if (!status && readable)
-    status = hsc_file_write_atomic(to, merged.data, merged.size);
-  for (int32_t i = 0; i < readable; i++)
+    status = write_merged(to, parts, readable);
+  for (int32_t i = 0; i < readable; i++) {
+    if (!status && parts[i].space->damage)
+      status = set_aside(joined[i], arena);
+    else if (!status)
+      (void)unlink(joined[i]);
     hsc_xspace_close((hsc_xspace *)(uintptr_t)parts[i].space);
-  for (size_t i = 0; i < count && !status; i++) {
-    const char *path = hsc_arena_printf(arena, "%s/%s", directory, names[i]);
-    if (path)
-      (void)unlink(path);
   }
-  hsc_bytes_deinit(&merged);
-  return status;
+  return status ? status : hsc_arena_status(arena);
 }
 
-hsc_status *hsc_xspace_join_parts(const char *directory, int32_t *out_parts) {
+hsc_status *hsc_xspace_join_parts(const char *directory, hsc_xspace_joined *out_joined) {
   hsc_arena *arena = NULL;
   const char **names = NULL;
   size_t count = 0;
-  *out_parts = 0;
+  *out_joined = (hsc_xspace_joined){0};
   HSC_TRY(hsc_arena_create(&arena));
   hsc_status *status = list_parts(directory, arena, &names, &count);
   for (size_t first = 0, end; first < count && !status; first = end) {
     for (end = first + 1; end < count && stem_of(names[end]) == stem_of(names[first]) &&
                           !memcmp(names[end], names[first], stem_of(names[first]));)
       end++;
-    if ((int32_t)(end - first) > *out_parts)
-      *out_parts = (int32_t)(end - first);
-    status = join_set(directory, &names[first], end - first, arena);
+    status = join_set(directory, &names[first], end - first, arena, out_joined);
   }
   hsc_arena_destroy(arena);
   return status;

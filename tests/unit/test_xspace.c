@@ -163,6 +163,55 @@ static void test_parts_are_one_profile(void **state) {
   hsc_bytes_deinit(&merged);
 }
 
+static void write_in(const char *folder, const char *name, const hsc_bytes *bytes, size_t size) {
+  char path[512];
+  snprintf(path, sizeof path, "%s/%s", folder, name);
+  EXPECT_OK(hsc_file_write_atomic(path, bytes->data, size));
+}
+
+static bool is_there(const char *folder, const char *name) {
+  char path[512];
+  snprintf(path, sizeof path, "%s/%s", folder, name);
+  return access(path, F_OK) == 0;
+}
+
+static int32_t event_count(const hsc_xspace *space) {
+  int32_t count = 0;
+  hsc_xevent_cursor at = hsc_xline_events(&hsc_xspace_plane(space, "/host:CPU")->lines[0]);
+  for (hsc_xevent e; hsc_xevent_next(&at, &e);)
+    count++;
+  return count;
+}
+
+static void test_a_damaged_part_is_counted_and_stays(void **state) {
+  char folder[] = "/tmp/hloscope-parts-XXXXXX";
+  char command[64];
+  hsc_bytes bytes[2] = {{0}, {0}};
+  hsc_xspace_joined joined;
+  hsc_xspace *space = NULL;
+  assert_non_null(mkdtemp(folder));
+  for (int k = 0; k < 2; k++)
+    hsc_xspace_close((hsc_xspace *)(uintptr_t)part_of(k, &bytes[k]).space);
+  // of process 8 one part is whole and one ends early; of 9 there is none that can be read
+  write_in(folder, "8.part0000.5000.xplane.pb", &bytes[0], bytes[0].size);
+  write_in(folder, "8.part0001.8000.xplane.pb", &bytes[1], bytes[1].size - 5);
+  write_in(folder, "9.part0000.5000.xplane.pb", &bytes[0], 1);
+  EXPECT_OK(hsc_xspace_join_parts(folder, &joined));
+  assert_int_equal(joined.parts, 3);
+  assert_int_equal(joined.damaged, 2);
+  assert_false(is_there(folder, "8.part0000.5000.xplane.pb"));
+  assert_true(is_there(folder, "8.part0001.8000.xplane.pb.damaged"));
+  assert_true(is_there(folder, "9.part0000.5000.xplane.pb.damaged"));
+  snprintf(command, sizeof command, "%s/8.xplane.pb", folder);
+  EXPECT_OK(hsc_xspace_open(command, &space));
+  assert_in_range(event_count(space), 2, 4);
+  hsc_xspace_close(space);
+  for (int k = 0; k < 2; k++)
+    hsc_bytes_deinit(&bytes[k]);
+  snprintf(command, sizeof command, "rm -r %s", folder);
+  assert_int_equal(system(command), 0);
+}
+
 static void test_what_is_written_is_read(void **state) {
   hsc_bytes bytes = {0};
   write_device(&bytes);
@@ -630,6 +679,7 @@ int main(int argc, char **argv) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_what_is_written_is_read),
       cmocka_unit_test(test_parts_are_one_profile),
+      cmocka_unit_test(test_a_damaged_part_is_counted_and_stays),
       cmocka_unit_test(test_numbers_of_any_length_are_decoded),
       cmocka_unit_test(test_unknown_fields_survive_a_rewrite),
       cmocka_unit_test(test_what_is_cut_gives_what_is_left_and_says_so),
