@@ -46,13 +46,19 @@ HSC_MUST_USE hsc_status *hsc__capture_align_hosts(hsc_capture *capture, const ch
 // of devices and of XLA:CPU wrote them) join those of the process that has this number. What cannot
 // be read is said in the notes.
 HSC_MUST_USE hsc_status *hsc__capture_merge_profiles(hsc_capture *capture);
+// capture_events.c: the events of ring `index` join those of the capture, unsorted. Errors:
+// RESOURCE_EXHAUSTED.
+HSC_MUST_USE hsc_status *hsc__capture_read_events(hsc_capture *capture, int index);
 // Rings from this size on are not kept in memory while they are read.
 enum { HSC__LARGE_RING_BYTES = 64 << 20 };
 // Gives back what was read of large rings; attributes of events stay good.
 void hsc__capture_release_pages(const hsc_capture *capture);
+// The number that a category of ring `r` has in the whole capture: programs number their own
+// categories each by itself, here a name has one number in all of them.
+uint32_t hsc__capture_category(hsc_capture *capture, const hsc__ring *r, uint32_t category);
 // The thread or track (tid 0) of this name, found or made; sticky errors are in capture->threads.
 int hsc__capture_thread(hsc_capture *capture, int process, int64_t tid, const char *name);
-// Sorts the events, makes the first one the beginning of time, and finds how they nest.
+// capture_order.c: sorts the events, makes the first one the beginning of time, and finds how they nest.
 HSC_MUST_USE hsc_status *hsc__capture_put_in_order(hsc_capture *capture);
 // capture_nesting.c: how deep the sorted events nest on their threads, and who is around whom.
 HSC_MUST_USE hsc_status *hsc__capture_nest(hsc_capture *capture);
@@ -97,4 +103,8 @@ typedef struct hsc__occurrence {
 HSC_MUST_USE hsc_status *hsc__number_occurrences(hsc__occurrence *list, size_t count);
 
 hsc_view hsc__short_op_name(hsc_view name);  // "%fusion.1 = f32[] fusion(...)" is called fusion.1
-const char *hsc__ring_string(const hsc__ring *ring, uint64_t number);  // "" when unknown
+
+// "" when unknown.
+static inline const char *hsc__ring_string(const hsc__ring *r, uint64_t number) {
+  return number < r->string_count && r->strings[number] ? r->strings[number] : "";
+}

@@ -265,74 +265,100 @@ static hsc_view device_name(const hsc_xplane *plane) {
   return name;
 }
 
-static hsc_status *add_line(merge *m,
-                            const hsc_xplane *plane,
-                            const hsc_xline *line,
-                            bool is_device,
-                            op_key *ops,
-                            const stat_ids *ids) {
-  hsc_view line_name = line->display_name.size ? line->display_name : line->name;
-  bool all_ops = is_device && hsc_view_equals_text(line->name, "XLA Ops");
-  bool compiler = is_compiler_line(line_name);
-  // steps and program runs are made of the tracer's own events
-  if (is_device && !all_ops)
+// A line of a plane while its events are added.
+typedef struct line_reading {
+  const hsc_xplane *plane;
+  const hsc_xline *line;
+  hsc_view name;
+  const stat_ids *ids;
+  op_key *ops;  // [plane->event_meta_count]
+  bool is_device;
+  bool all_ops;   // every event is an operator, whether its stats say so or not
+  bool compiler;  // a thread that does nothing but compile
+  int thread;     // of the capture; -1 until the first event is worth one
+  int64_t compiling_until_ns;
+} line_reading;
+
+// What an event's metadata says, read once for all events that share it.
+static hsc_status *name_op(merge *m,
+                           const line_reading *l,
+                           const hsc_xevent_meta *meta,
+                           op_key *op) {
+  if (op->name)
     return NULL;
-  int thread = -1;
-  int64_t compiling_until_ns = INT64_MIN;
-  hsc_xevent_cursor at = hsc_xline_events(line);
+  hsc_view name = meta->display_name.size ? meta->display_name : meta->name;
+  op->name = keep(m, hsc__short_op_name(name));
+  op->category = l->compiler ? HSC_CATEGORY_PASS : hsc__host_event_category(name);
+  return op->name ? NULL : hsc_status_out_of_memory();
+}
+
+static int thread_of(merge *m, line_reading *l) {
+  if (l->thread >= 0)
+    return l->thread;
+  hsc_view of = l->is_device ? device_name(l->plane) : l->name;
+  const char *name =
+      hsc_arena_printf(m->capture->arena, "%s%.*s%s", l->is_device ? "" : "profile: ", (int)of.size,
+                       of.data, l->is_device ? " operators" : "");
+  l->thread = hsc__capture_thread(m->capture, m->process, 0, name);
+  return l->thread;
+}
+
+// On a line of XLA:CPU every event says its program; on a device's line the metadata says it once.
+static hsc_status *add_operator(merge *m,
+                                line_reading *l,
+                                const hsc_xevent_meta *meta,
+                                op_key *op,
+                                const op_stats *stats,
+                                int64_t start,
+                                int64_t duration) {
+  if (!stats->op.size && !op->programs) {
+    op_stats told = read_stats(l->plane, l->ids, meta->message, HSC_XEVENT_META_STATS);
+    if (!op_of(m, op, &told))
+      return hsc_status_out_of_memory();
+  }
+  const op_of_program *of = stats->op.size ? op_of(m, op, stats) : op->programs;
+  if (!of)
+    return hsc_status_out_of_memory();
+  add_event(m, HSC_CATEGORY_OPERATOR, thread_of(m, l), op->name, start, duration, of->attrs,
+            of->attr_count);
+  if (m->wants_runs && stats->has_run) {
+    note_run(m, stats->run_id, of->program, stats->ordinal, start, start + duration);
+  } else if (m->wants_runs) {
+    hsc__occurrence o = {stats->program_id, of->program, op->name, start, start + duration, -1};
+    hsc_bytes_append(&m->unnumbered, &o, sizeof o);
+  }
+  return NULL;
+}
+
+// jaxlib before 0.5 compiles on the thread that calls it: what lies inside a compilation is the
+// compiler's, whatever its name, as far as it comes after the compilation in the line.
+static void add_host_event(
+    merge *m, line_reading *l, const op_key *op, int64_t start, int64_t duration) {
+  uint32_t category = op->category;
+  if (category == HSC_CATEGORY_PASS && start + duration > l->compiling_until_ns)
+    l->compiling_until_ns = start + duration;
+  else if (category == HSC_CATEGORY_FRAMEWORK && start + duration <= l->compiling_until_ns)
+    category = HSC_CATEGORY_PASS;
+  add_event(m, (hsc_category)category, thread_of(m, l), op->name, start, duration, NULL, 0);
+}
+
+static hsc_status *add_line(merge *m, line_reading *l) {
+  hsc_xevent_cursor at = hsc_xline_events(l->line);
   for (hsc_xevent e; hsc_xevent_next(&at, &e);) {
-    const hsc_xevent_meta *meta = hsc_xplane_event_meta(plane, e.metadata_id);
+    const hsc_xevent_meta *meta = hsc_xplane_event_meta(l->plane, e.metadata_id);
     if (!meta || e.duration_ps <= 0)
       continue;
-    op_key *op = &ops[meta - plane->event_metas];
+    op_key *op = &l->ops[meta - l->plane->event_metas];
     op_stats stats = {0};
-    if (e.has_stats && ids->hlo_op >= 0)
-      stats = read_stats(plane, ids, e.message, HSC_XEVENT_STATS);
-    bool is_op = all_ops || stats.op.size;
-    if (!op->name) {
-      hsc_view name = meta->display_name.size ? meta->display_name : meta->name;
-      op->name = keep(m, hsc__short_op_name(name));
-      op->category = compiler ? HSC_CATEGORY_PASS : hsc__host_event_category(name);
-      if (!op->name)
-        return hsc_status_out_of_memory();
-    }
-    if (!is_op && !op->category)
-      continue;
-    if (thread < 0) {
-      hsc_view of = is_device ? device_name(plane) : line_name;
-      thread = hsc__capture_thread(m->capture, m->process, 0,
-                                   hsc_arena_printf(m->capture->arena, "%s%.*s%s",
-                                                    is_device ? "" : "profile: ", (int)of.size,
-                                                    of.data, is_device ? " operators" : ""));
-    }
-    int64_t start = time_of(m, line, e.offset_ps);
+    if (e.has_stats && l->ids->hlo_op >= 0)
+      stats = read_stats(l->plane, l->ids, e.message, HSC_XEVENT_STATS);
+    HSC_TRY(name_op(m, l, meta, op));
+    int64_t start = time_of(m, l->line, e.offset_ps);
     int64_t duration = bounded(e.duration_ps / 1000);
-    if (is_op) {
-      if (!stats.op.size && !op->programs) {  // a device's line: what it is, is reported once
-        op_stats told = read_stats(plane, ids, meta->message, HSC_XEVENT_META_STATS);
-        if (!op_of(m, op, &told))
-          return hsc_status_out_of_memory();
-      }
-      const op_of_program *of = stats.op.size ? op_of(m, op, &stats) : op->programs;
-      if (!of)
-        return hsc_status_out_of_memory();
-      add_event(m, HSC_CATEGORY_OPERATOR, thread, op->name, start, duration, of->attrs,
-                of->attr_count);
-      if (m->wants_runs && stats.has_run) {
-        note_run(m, stats.run_id, of->program, stats.ordinal, start, start + duration);
-      } else if (m->wants_runs) {
-        hsc__occurrence o = {stats.program_id, of->program, op->name, start, start + duration, -1};
-        hsc_bytes_append(&m->unnumbered, &o, sizeof o);
-      }
-      continue;
-    }
-    // jaxlib before 0.5 compiles on the thread that calls it: what lies inside is the compiler's
-    uint32_t category = op->category;
-    if (category == HSC_CATEGORY_PASS && start + duration > compiling_until_ns)
-      compiling_until_ns = start + duration;
-    else if (category == HSC_CATEGORY_FRAMEWORK && start + duration <= compiling_until_ns)
-      category = HSC_CATEGORY_PASS;
-    add_event(m, (hsc_category)category, thread, op->name, start, duration, NULL, 0);
+    if (l->all_ops || stats.op.size)
+      HSC_TRY(add_operator(m, l, meta, op, &stats, start, duration));
+    else if (op->category)
+      add_host_event(m, l, op, start, duration);
   }
   return hsc_bytes_status(&m->capture->events);
 }
@@ -347,8 +373,23 @@ static hsc_status *add_plane(merge *m, const hsc_xplane *plane) {
                   hsc_xplane_stat_id(plane, "program_id"), hsc_xplane_stat_id(plane, "run_id"),
                   hsc_xplane_stat_id(plane, "device_ordinal")};
   hsc_status *status = NULL;
-  for (int32_t l = 0; l < plane->line_count && !status; l++)
-    status = add_line(m, plane, &plane->lines[l], is_device, ops, &ids);
+  for (int32_t i = 0; i < plane->line_count && !status; i++) {
+    const hsc_xline *line = &plane->lines[i];
+    hsc_view name = line->display_name.size ? line->display_name : line->name;
+    line_reading l = {.plane = plane,
+                      .line = line,
+                      .name = name,
+                      .ids = &ids,
+                      .ops = ops,
+                      .is_device = is_device,
+                      .all_ops = is_device && hsc_view_equals_text(line->name, "XLA Ops"),
+                      .compiler = is_compiler_line(name),
+                      .thread = -1,
+                      .compiling_until_ns = INT64_MIN};
+    // a device's steps and program runs are made of the tracer's own events
+    if (!is_device || l.all_ops)
+      status = add_line(m, &l);
+  }
   hsc_free(ops);
   return status;
 }
