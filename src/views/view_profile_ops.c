@@ -114,13 +114,7 @@ static const char *not_fused_text(hsc__profile_view *cx, const hsc_profile_op *o
   return kept;
 }
 
-hsc_status *hsc__profile_view_hlo_operators(hsc__profile_view *cx) {
-  hsc__op_group *groups = NULL;
-  size_t count = 0;
-  HSC_TRY(hsc__profile_groups(cx, &groups, &count));
-  bool tells = false;
-  for (size_t i = 0; i < count && !tells; i++)
-    tells = not_fused_text(cx, &groups[i].op) != NULL;
+static void operator_columns(hsc__profile_view *cx, bool tells) {
   bool open = cx->options->open_fusions;
   hsc_table_column(cx->table, "name", "");
   if (open)
@@ -146,77 +140,79 @@ hsc_status *hsc__profile_view_hlo_operators(hsc__profile_view *cx) {
     hsc_table_column(cx->table, "not_fused", "");
   if (open)
     hsc_table_column(cx->table, "kind", "");
-  double all = 0;
-  size_t modelled = 0;
-  size_t unknown = 0;
-  double unknown_ps = 0;
-  for (size_t i = 0; i < count; i++)
-    all += (double)groups[i].op.self_ps;
-  for (size_t i = 0; i < count && hsc__profile_room(cx); i++) {
-    const hsc__op_group *g = &groups[i];
-    const hsc_profile_op *op = &g->op;
-    if (!hsc__view_contains(op->name, cx->options->where) &&
-        !hsc__view_contains(op->op_name, cx->options->where))
-      continue;
-    const hsc_profile_module *module =
-        op->module >= 0 ? &cx->profile->modules.items[op->module] : NULL;
-    const char *module_text = NULL;
-    if (module)
-      module_text = hsc_arena_strndup(cx->arena, module->name.data ? module->name.data : "",
-                                      module->name.size);
-    if (module && module->has_id)
-      module_text =
-          hsc_arena_printf(cx->arena, "%s(%lld)", module_text, (long long)module->program_id);
-    double seconds = (double)op->self_ps * 1e-12;
-    double fraction;
-    double times = (double)op->count;
-    const char *bound = bound_of(g, &fraction);
-    modelled += op->cost_from_model;
-    unknown += op->cost_unknown;
-    unknown_ps += op->cost_unknown ? (double)op->self_ps : 0;
-    hsc_table_row(cx->table);
-    hsc__table_view(cx->table, op->name);
-    if (open)
-      hsc_table_missing(cx->table);
-    hsc_table_text(cx->table, module_text);
-    hsc__table_view(cx->table, op->category);
-    hsc_table_text(cx->table, g->devices);
-    hsc_table_int(cx->table, op->count);
-    hsc_table_double(cx->table, ns(op->total_ps));
-    hsc_table_double(cx->table, ns(op->self_ps));
-    hsc_table_double(cx->table, all > 0 ? (double)op->self_ps / all : NAN);
-    hsc_table_double(cx->table, ns(op->self_ps) / times);
-    hsc_table_double(cx->table, ns(op->max_ps));
-    hsc_table_double(cx->table, op->flops);
-    hsc_table_double(cx->table, op->bytes);
-    hsc_table_double(cx->table, seconds > 0 ? op->flops * times / seconds : NAN);
-    hsc_table_double(cx->table, seconds > 0 ? op->bytes * times / seconds : NAN);
-    hsc_table_text(cx->table, bound);
-    hsc_table_double(cx->table, fraction);
-    hsc__table_view(cx->table, op->op_name);
-    hsc__table_view(cx->table, op->source);
-    if (tells)
-      hsc_table_text(cx->table, not_fused_text(cx, op));
-    if (open) {
-      hsc_table_text(cx->table, "measured");
-      member_rows(cx, g, tells, module_text, all);
-    }
+}
+
+// "jit_f(38)", or without the number where the profile has none; NULL = no program is named.
+static const char *program_text(hsc__profile_view *cx, const hsc_profile_op *op) {
+  if (op->module < 0)
+    return NULL;
+  const hsc_profile_module *module = &cx->profile->modules.items[op->module];
+  const char *name =
+      hsc_arena_strndup(cx->arena, module->name.data ? module->name.data : "", module->name.size);
+  return module->has_id
+             ? hsc_arena_printf(cx->arena, "%s(%lld)", name, (long long)module->program_id)
+             : name;
+}
+
+// The cells of one operator, and with --open-fusions the rows of its members after it. all: self
+// time of all operators, in ps.
+static void operator_row(hsc__profile_view *cx, const hsc__op_group *g, bool tells, double all) {
+  bool open = cx->options->open_fusions;
+  const hsc_profile_op *op = &g->op;
+  const char *module_text = program_text(cx, op);
+  double seconds = (double)op->self_ps * 1e-12;
+  double fraction;
+  double times = (double)op->count;
+  const char *bound = bound_of(g, &fraction);
+  hsc_table_row(cx->table);
+  hsc__table_view(cx->table, op->name);
+  if (open)
+    hsc_table_missing(cx->table);
+  hsc_table_text(cx->table, module_text);
+  hsc__table_view(cx->table, op->category);
+  hsc_table_text(cx->table, g->devices);
+  hsc_table_int(cx->table, op->count);
+  hsc_table_double(cx->table, ns(op->total_ps));
+  hsc_table_double(cx->table, ns(op->self_ps));
+  hsc_table_double(cx->table, all > 0 ? (double)op->self_ps / all : NAN);
+  hsc_table_double(cx->table, ns(op->self_ps) / times);
+  hsc_table_double(cx->table, ns(op->max_ps));
+  hsc_table_double(cx->table, op->flops);
+  hsc_table_double(cx->table, op->bytes);
+  hsc_table_double(cx->table, seconds > 0 ? op->flops * times / seconds : NAN);
+  hsc_table_double(cx->table, seconds > 0 ? op->bytes * times / seconds : NAN);
+  hsc_table_text(cx->table, bound);
+  hsc_table_double(cx->table, fraction);
+  hsc__table_view(cx->table, op->op_name);
+  hsc__table_view(cx->table, op->source);
+  if (tells)
+    hsc_table_text(cx->table, not_fused_text(cx, op));
+  if (open) {
+    hsc_table_text(cx->table, "measured");
+    member_rows(cx, g, tells, module_text, all);
   }
-  if (!count)
-    hsc_table_note(cx->table,
-                   "the profile holds no HLO operators; the view 'planes' shows what it holds");
-  if (modelled)
+}
+
+// Of the operators that have a row: where their flops and bytes come from.
+typedef struct cost_sources {
+  size_t modelled, unknown;
+  double unknown_share;  // of the time of all operators, in percent
+} cost_sources;
+
+static void operator_notes(hsc__profile_view *cx, const cost_sources *costs, bool tells) {
+  if (costs->modelled)
     hsc_table_note(cx->table,
                    "flops and bytes of %zu %s are hloscope's model of %s HLO, once per occurrence",
-                   modelled, hsc_plural((double)modelled, "operator", "operators"),
-                   hsc_plural((double)modelled, "its", "their"));
-  if (unknown)
+                   costs->modelled, hsc_plural((double)costs->modelled, "operator", "operators"),
+                   hsc_plural((double)costs->modelled, "its", "their"));
+  if (costs->unknown)
     hsc_table_note(cx->table,
                    "%zu %s no flops and bytes, and %s not on the roofline: calls of libraries of "
                    "which nothing is known, %.3g %% of the time",
-                   unknown, hsc_plural((double)unknown, "operator has", "operators have"),
-                   hsc_plural((double)unknown, "is", "are"), all > 0 ? 100 * unknown_ps / all : 0);
-  if (open)
+                   costs->unknown,
+                   hsc_plural((double)costs->unknown, "operator has", "operators have"),
+                   hsc_plural((double)costs->unknown, "is", "are"), costs->unknown_share);
+  if (cx->options->open_fusions)
     hsc_table_note(cx->table,
                    "rows of kind estimate: the time of a fusion shared out to its members by the "
                    "cost model, not measured");
@@ -226,6 +222,37 @@ hsc_status *hsc__profile_view_hlo_operators(hsc__profile_view *cx) {
                    "passes' reasons; hloscope passes why says them in words");
   if (cx->profile->peak_source)
     hsc_table_note(cx->table, "peaks of the roofline: %s", cx->profile->peak_source);
+}
+
+hsc_status *hsc__profile_view_hlo_operators(hsc__profile_view *cx) {
+  hsc__op_group *groups = NULL;
+  size_t count = 0;
+  HSC_TRY(hsc__profile_groups(cx, &groups, &count));
+  // A column that no row fills is left out: few compilers record why they did not fuse.
+  bool tells = false;
+  for (size_t i = 0; i < count && !tells; i++)
+    tells = not_fused_text(cx, &groups[i].op) != NULL;
+  operator_columns(cx, tells);
+  double all = 0;
+  double unknown_ps = 0;
+  cost_sources costs = {0};
+  for (size_t i = 0; i < count; i++)
+    all += (double)groups[i].op.self_ps;
+  for (size_t i = 0; i < count && hsc__profile_room(cx); i++) {
+    const hsc_profile_op *op = &groups[i].op;
+    if (!hsc__view_contains(op->name, cx->options->where) &&
+        !hsc__view_contains(op->op_name, cx->options->where))
+      continue;
+    costs.modelled += op->cost_from_model;
+    costs.unknown += op->cost_unknown;
+    unknown_ps += op->cost_unknown ? (double)op->self_ps : 0;
+    operator_row(cx, &groups[i], tells, all);
+  }
+  costs.unknown_share = all > 0 ? 100 * unknown_ps / all : 0;
+  if (!count)
+    hsc_table_note(cx->table,
+                   "the profile holds no HLO operators; the view 'planes' shows what it holds");
+  operator_notes(cx, &costs, tells);
   return NULL;
 }
 

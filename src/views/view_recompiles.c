@@ -165,8 +165,6 @@ static compile_kind explain(hsc__view_context *cx,
   return kind;
 }
 
-// Every compilation: which program, the how many-eth of its executable's name, why again, and the
-// time that repeats cost.
 // What the framework said of a function that it traces again (python/hloscope/site).
 static bool is_explanation(const hsc_event *e) {
   return e->category == HSC_CATEGORY_FRAMEWORK && e->kind == HSC_RECORD_INSTANT &&
@@ -189,22 +187,120 @@ static hsc_status *put_framework_first(hsc__view_context *cx, const char *told, 
   return hsc_bytes_status(why);
 }
 
+// What is known while the events are gone through in order. The series are counters by process and
+// name; `extra` holds a text of the capture that belongs to the name (0 = none).
+typedef struct recompiles {
+  ledger ledger;
+  hsc_bytes why;
+  hsc__series_set names;     // executables; durations of their compilations
+  hsc__series_set programs;  // of a process, and under number 0 of all; extra: options
+  hsc__series_set told;      // extra: what the framework said last, until a compilation takes it
+  double lost_ns[COMPILE_KINDS];
+  int64_t counts[COMPILE_KINDS];
+} recompiles;
+
+static hsc_status *note_explanation(hsc__view_context *cx, recompiles *s, const hsc_event *e) {
+  hsc__series *of =
+      hsc__series_get(&s->told, (uint32_t)e->process + 1, hsc__attr_text(cx, e, "executable"));
+  if (!of)
+    return hsc_status_out_of_memory();
+  of->extra = (int64_t)(uintptr_t)hsc__attr_text(cx, e, "why");
+  return NULL;
+}
+
+// The kind of a compilation, and in s->why its reason: the framework's own words first, for the
+// programs show only what came of it.
+static hsc_status *explain_compilation(hsc__view_context *cx,
+                                       recompiles *s,
+                                       const compilation *c,
+                                       compile_kind *out_kind) {
+  hsc__series *of = hsc__series_get(&s->told, (uint32_t)c->event->process + 1, c->name);
+  compile_kind kind = explain(cx, &s->ledger, c, &s->why);
+  if (!of)
+    return hsc_status_out_of_memory();
+  const char *told = (const char *)(uintptr_t)of->extra;
+  of->extra = 0;  // it was of this compilation
+  if (kind == COMPILE_CHANGED && told && !strcmp(told, "a function that it has not seen")) {
+    kind = COMPILE_NAMESAKE;
+    hsc_bytes_reset(&s->why);
+    hsc_bytes_append_text(&s->why, "another function of the same name");
+  } else if (kind != COMPILE_FIRST) {
+    HSC_TRY(put_framework_first(cx, told, &s->why));
+  }
+  *out_kind = kind;
+  return NULL;
+}
+
+static hsc_status *add_compilation(hsc__view_context *cx,
+                                   recompiles *s,
+                                   const hsc_event *e,
+                                   const char *program) {
+  const char *name = hsc__attr_text(cx, e, "executable");
+  const char *error = hsc__attr_text(cx, e, "error");
+  const char *plain = *name ? plain_name(cx, name) : "(failed)";
+  hsc__series *by_name = hsc__series_get(&s->names, (uint32_t)e->process + 1, plain);
+  hsc__series *here = hsc__series_get(&s->programs, (uint32_t)e->process + 1, program);
+  hsc__series *anywhere = hsc__series_get(&s->programs, 0, program);
+  if (!by_name || !here || !anywhere || !hsc__series_add(by_name, (double)e->duration_ns))
+    return hsc_status_out_of_memory();
+  compilation c = {.event = e,
+                   .program = program,
+                   .name = plain,
+                   .options = hsc__attr_text(cx, e, "options"),
+                   .options_before = (const char *)(uintptr_t)here->extra,
+                   .first_of_name = by_name->count == 1,
+                   .other_process = anywhere->extra != 0};
+  // where the text is: not NULL, even where it is empty
+  here->extra = anywhere->extra = (int64_t)(uintptr_t)c.options;
+  compile_kind kind = COMPILE_FIRST;
+  HSC_TRY(explain_compilation(cx, s, &c, &kind));
+  s->counts[kind]++;
+  s->lost_ns[kind] += (double)e->duration_ns;
+  if (!hsc__room(cx))
+    return NULL;
+  hsc_table_row(cx->table);
+  hsc_table_int(cx->table, e->start_ns);
+  hsc_table_text(cx->table, name);
+  hsc_table_int(cx->table, e->duration_ns);
+  hsc_table_int(cx->table, (int64_t)by_name->count);
+  const char *outcome = *error ? error : hsc_bytes_text(&s->why);
+  hsc_table_text(cx->table, e->open ? "was still compiling at the end" : outcome);
+  hsc_table_text(cx->table, program);
+  hsc_table_int(cx->table, hsc__attr_int(cx, e, "program_bytes", 0));
+  hsc_table_text(cx->table, compile_kinds[kind]);
+  return NULL;
+}
+
+static void note_what_repeats_cost(hsc__view_context *cx, const recompiles *s) {
+  static const char *const kind_texts[COMPILE_KINDS] = {
+      NULL,
+      "again: the same program once more",
+      "changed: a function that was compiled before, for other shapes, constants or options",
+      "namesake: another function of a name that was there",
+      "eager: an operation outside of jit, for other shapes",
+      "process: a program that an earlier process had compiled; a persistent compilation cache "
+      "keeps it"};
+  for (int k = 0; k < COMPILE_KINDS; k++) {
+    char text[32];
+    hsc_format_quantity(s->lost_ns[k], "ns", false, text);
+    if (kind_texts[k] && s->counts[k])
+      hsc_table_note(cx->table, "%lld compilation%s cost %s (%s)", (long long)s->counts[k],
+                     hsc_plural((double)s->counts[k], "", "s"), text, kind_texts[k]);
+  }
+}
+
+// Every compilation: which program, the how many-eth of its executable's name, why again, and the
+// time that repeats cost.
 hsc_status *hsc__view_recompiles(hsc__view_context *cx) {
-  ledger l = {0};
-  hsc_bytes why = {0};
-  double lost[COMPILE_KINDS] = {0};
-  int64_t counts[COMPILE_KINDS] = {0};
-  hsc__series_set names = {0};
-  hsc__series_set programs = {0};
-  hsc__series_set told_why = {0};
+  recompiles s = {0};
   hsc_status *status = NULL;
-  HSC_GOTO(hsc__series_set_init(&names, cx->arena));
-  HSC_GOTO(hsc__series_set_init(&programs, cx->arena));
-  HSC_GOTO(hsc__series_set_init(&told_why, cx->arena));
-  l = (ledger){.processes = HSC_NEW_ARRAY(cx->arena, int32_t, MAX_LEDGER_PROGRAMS),
-               .names = HSC_NEW_ARRAY(cx->arena, const char *, MAX_LEDGER_PROGRAMS),
-               .modules = HSC_NEW_ARRAY(cx->arena, hsc_module *, MAX_LEDGER_PROGRAMS)};
-  if (!l.processes || !l.names || !l.modules)
+  HSC_GOTO(hsc__series_set_init(&s.names, cx->arena));
+  HSC_GOTO(hsc__series_set_init(&s.programs, cx->arena));
+  HSC_GOTO(hsc__series_set_init(&s.told, cx->arena));
+  s.ledger = (ledger){.processes = HSC_NEW_ARRAY(cx->arena, int32_t, MAX_LEDGER_PROGRAMS),
+                      .names = HSC_NEW_ARRAY(cx->arena, const char *, MAX_LEDGER_PROGRAMS),
+                      .modules = HSC_NEW_ARRAY(cx->arena, hsc_module *, MAX_LEDGER_PROGRAMS)};
+  if (!s.ledger.processes || !s.ledger.names || !s.ledger.modules)
     HSC_GOTO(hsc_status_out_of_memory());
   hsc_table_column(cx->table, "start", "ns");
   hsc_table_column(cx->table, "executable", "");
@@ -217,87 +313,21 @@ hsc_status *hsc__view_recompiles(hsc__view_context *cx) {
   const hsc_event *events = hsc_capture_events(cx->capture);
   for (size_t i = 0; i < hsc_capture_event_count(cx->capture); i++) {
     const hsc_event *e = &events[i];
-    if (is_explanation(e)) {
-      hsc__series *of =
-          hsc__series_get(&told_why, (uint32_t)e->process + 1, hsc__attr_text(cx, e, "executable"));
-      if (!of)
-        HSC_GOTO(hsc_status_out_of_memory());
-      of->extra = (int64_t)(uintptr_t)hsc__attr_text(cx, e, "why");
-      continue;
-    }
-    const char *program = e->category == HSC_CATEGORY_COMPILE && hsc_event_is_span(e)
-                              ? hsc__attr_text(cx, e, "program")
-                              : "";
-    if (!*program)
-      continue;
-    const char *name = hsc__attr_text(cx, e, "executable");
-    const char *error = hsc__attr_text(cx, e, "error");
-    const char *plain = *name ? plain_name(cx, name) : "(failed)";
-    // Series of a process are those of the category that has its number; 0 are those of all.
-    hsc__series *by_name = hsc__series_get(&names, (uint32_t)e->process + 1, plain);
-    hsc__series *here = hsc__series_get(&programs, (uint32_t)e->process + 1, program);
-    hsc__series *anywhere = hsc__series_get(&programs, 0, program);
-    if (!by_name || !here || !anywhere || !hsc__series_add(by_name, (double)e->duration_ns))
-      HSC_GOTO(hsc_status_out_of_memory());
-    compilation c = {e,
-                     program,
-                     plain,
-                     hsc__attr_text(cx, e, "options"),
-                     (const char *)(uintptr_t)here->extra,
-                     by_name->count == 1,
-                     anywhere->extra != 0};
-    // where the text is: not NULL
-    here->extra = anywhere->extra = (int64_t)(uintptr_t)c.options;
-    compile_kind kind = explain(cx, &l, &c, &why);
-    hsc__series *of = hsc__series_get(&told_why, (uint32_t)e->process + 1, plain);
-    if (!of)
-      HSC_GOTO(hsc_status_out_of_memory());
-    const char *told = (const char *)(uintptr_t)of->extra;
-    if (kind == COMPILE_CHANGED && told && !strcmp(told, "a function that it has not seen")) {
-      kind = COMPILE_NAMESAKE;
-      hsc_bytes_reset(&why);
-      hsc_bytes_append_text(&why, "another function of the same name");
-    } else if (kind != COMPILE_FIRST) {
-      HSC_GOTO(put_framework_first(cx, told, &why));
-    }
-    of->extra = 0;  // it was of this compilation
-    counts[kind]++;
-    lost[kind] += (double)e->duration_ns;
-    if (!hsc__room(cx))
-      continue;
-    hsc_table_row(cx->table);
-    hsc_table_int(cx->table, e->start_ns);
-    hsc_table_text(cx->table, name);
-    hsc_table_int(cx->table, e->duration_ns);
-    hsc_table_int(cx->table, (int64_t)by_name->count);
-    const char *outcome = *error ? error : hsc_bytes_text(&why);
-    hsc_table_text(cx->table, e->open ? "was still compiling at the end" : outcome);
-    hsc_table_text(cx->table, program);
-    hsc_table_int(cx->table, hsc__attr_int(cx, e, "program_bytes", 0));
-    hsc_table_text(cx->table, compile_kinds[kind]);
+    bool compiles = e->category == HSC_CATEGORY_COMPILE && hsc_event_is_span(e);
+    const char *program = compiles ? hsc__attr_text(cx, e, "program") : "";
+    if (is_explanation(e))
+      HSC_GOTO(note_explanation(cx, &s, e));
+    else if (*program)
+      HSC_GOTO(add_compilation(cx, &s, e, program));
   }
-  static const char *const kind_texts[COMPILE_KINDS] = {
-      NULL,
-      "again: the same program once more",
-      "changed: a function that was compiled before, for other shapes, constants or options",
-      "namesake: another function of a name that was there",
-      "eager: an operation outside of jit, for other shapes",
-      "process: a program that an earlier process had compiled; a persistent compilation cache "
-      "keeps it"};
-  for (int k = 0; k < COMPILE_KINDS; k++) {
-    char text[32];
-    hsc_format_quantity(lost[k], "ns", false, text);
-    if (kind_texts[k] && counts[k])
-      hsc_table_note(cx->table, "%lld compilation%s cost %s (%s)", (long long)counts[k],
-                     hsc_plural((double)counts[k], "", "s"), text, kind_texts[k]);
-  }
+  note_what_repeats_cost(cx, &s);
 done:
-  for (int i = 0; i < l.count; i++)
-    hsc_module_destroy(l.modules[i]);
-  hsc_bytes_deinit(&why);
-  hsc__series_set_deinit(&names);
-  hsc__series_set_deinit(&programs);
-  hsc__series_set_deinit(&told_why);
+  for (int i = 0; i < s.ledger.count; i++)
+    hsc_module_destroy(s.ledger.modules[i]);
+  hsc_bytes_deinit(&s.why);
+  hsc__series_set_deinit(&s.names);
+  hsc__series_set_deinit(&s.programs);
+  hsc__series_set_deinit(&s.told);
   return status;
 }
 
