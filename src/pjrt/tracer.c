@@ -266,6 +266,60 @@ static void keep_or_drop(const tracer *t,
     hsc__tracer_keep_inputs(t, args, run_id);
 }
 
+// A call of Execute while it is traced.
+typedef struct traced_call {
+  const tracer *t;
+  hsc__traced_executable *x;
+  PJRT_LoadedExecutable_Execute_Args *args;
+  int64_t run_id;
+  int64_t kept_run;         // the same where its inputs are kept until it is done, else 0
+  uint32_t device;          // track: of args->execute_device, else of the executable's first
+  hsc_trace_attr attrs[5];  // executable, run_id; devices of several; error and code
+  int attr_count;
+  hsc__run run;
+  bool done;         // the device was done when the call returned
+  PJRT_Error *late;  // of a run that ended within the call, but not well
+} traced_call;
+
+// The runs on the devices: a single one that is done already needs no event of its own; the others
+// are told when they are over.
+static void follow_runs(traced_call *c) {
+  const PJRT_LoadedExecutable_Execute_Args *args = c->args;
+  size_t devices = args->num_devices;
+  for (size_t d = 0; args->device_complete_events && d < devices && d < HSC__MOST_DEVICES; d++) {
+    PJRT_Event *event = args->device_complete_events[d];
+    if (!event)
+      continue;
+    c->done = devices == 1 && is_ready(c->t, event);
+    if (c->done) {
+      c->late = error_of_ready(c->t, event);
+      continue;
+    }
+    follow(event, &(pending){.t = c->t,
+                             .begin_ticks = c->run.begin_ticks,
+                             .category = HSC_CATEGORY_EXECUTE,
+                             .name = hsc__tracing.known.run,
+                             .track = args->execute_device ? c->device : c->x->tracks[d],
+                             .attrs = {c->attrs[0], c->attrs[1]},
+                             .attr_count = 2,
+                             .kept_run = c->kept_run});
+  }
+}
+
+static void end_run(traced_call *c, PJRT_Error *error, uint64_t end_ticks, uint64_t device_bytes) {
+  PJRT_Error *failure = error ? error : c->late;
+  if (failure) {
+    error_attrs(c->t, failure, c->attrs + c->attr_count);
+    c->attr_count += 2;
+  }
+  bool done = c->done && !c->late;
+  hsc__tracer_drop(c->t, c->late);
+  if (c->run.span)
+    hsc__run_end(hsc__tracing.recorder, &c->run, end_ticks,
+                 hsc__tracing.known.PJRT_LoadedExecutable_Execute, hsc__tracing.known.run,
+                 c->device, done, device_bytes, c->attrs, c->attr_count);
+}
+
 static PJRT_Error *trace_PJRT_LoadedExecutable_Execute(tracer *t,
                                                        PJRT_LoadedExecutable_Execute_Args *args) {
   hsc__traced_executable *x = hsc_recorder_takes(hsc__tracing.recorder, HSC_CATEGORY_EXECUTE)
@@ -276,10 +330,16 @@ static PJRT_Error *trace_PJRT_LoadedExecutable_Execute(tracer *t,
   hsc_tracer_profile_count();
   size_t devices = args->num_devices;
   int64_t run_id = atomic_fetch_add_explicit(&hsc__tracing.run_ids, 1, memory_order_relaxed) + 1;
-  hsc_trace_attr attrs[5] = {hsc__attr_string(hsc__tracing.known.executable, x->name),
-                             hsc__attr_int(hsc__tracing.known.run_id, run_id),
-                             hsc__attr_int(hsc__tracing.known.devices, (int64_t)devices)};
-  int count = devices == 1 ? 2 : 3;
+  traced_call c = {
+      .t = t,
+      .x = x,
+      .args = args,
+      .run_id = run_id,
+      .device = args->execute_device ? hsc__tracer_track(t, args->execute_device) : x->tracks[0],
+      .attrs = {hsc__attr_string(hsc__tracing.known.executable, x->name),
+                hsc__attr_int(hsc__tracing.known.run_id, run_id),
+                hsc__attr_int(hsc__tracing.known.devices, (int64_t)devices)},
+      .attr_count = devices == 1 ? 2 : 3};
   // Completion events tell when the device was done. A caller that wants none still gives us one
   // for the time of the call.
   PJRT_Event *own[HSC__MOST_DEVICES];
@@ -288,41 +348,19 @@ static PJRT_Error *trace_PJRT_LoadedExecutable_Execute(tracer *t,
     memset(own, 0, devices * sizeof *own);
     args->device_complete_events = own;
   }
-  uint32_t device =
-      args->execute_device ? hsc__tracer_track(t, args->execute_device) : x->tracks[0];
   bool keeps = hsc__tracer_keeps_failures();
   // the first call's inputs before it, for it may take the process with it
-  int64_t kept_run = keeps && !atomic_exchange(&x->called, true) ? run_id : 0;
-  if (kept_run)
+  if (keeps && !atomic_exchange(&x->called, true))
+    c.kept_run = run_id;
+  if (c.kept_run)
     hsc__tracer_keep_inputs(t, args, run_id);
-  hsc__run run = hsc__run_begin(hsc__tracing.recorder, x->name);
+  c.run = hsc__run_begin(hsc__tracing.recorder, x->name);
   PJRT_Error *error = t->real->PJRT_LoadedExecutable_Execute(args);
   uint64_t end_ticks = hsc__run_ticks(hsc__tracing.recorder);
-  bool done = false;
-  PJRT_Error *late = NULL;  // of a run that ended within the call, but not well
-  if (!error && run.span) {
-    for (size_t d = 0; args->device_complete_events && d < devices && d < HSC__MOST_DEVICES; d++) {
-      PJRT_Event *event = args->device_complete_events[d];
-      if (!event)
-        continue;
-      done = devices == 1 && is_ready(t, event);
-      if (done)
-        late = error_of_ready(t, event);
-      else
-        follow(event, &(pending){t,
-                                 run.begin_ticks,
-                                 HSC_CATEGORY_EXECUTE,
-                                 hsc__tracing.known.run,
-                                 args->execute_device ? device : x->tracks[d],
-                                 {attrs[0], attrs[1]},
-                                 2,
-                                 NULL,
-                                 NULL,
-                                 kept_run});
-    }
-  }
+  if (!error && c.run.span)
+    follow_runs(&c);
   if (keeps)
-    keep_or_drop(t, args, run_id, kept_run, error ? error : late, done);
+    keep_or_drop(t, args, run_id, c.kept_run, error ? error : c.late, c.done);
   if (!asked && args->device_complete_events) {
     for (size_t d = 0; !error && d < devices; d++)
       destroy_event(t, own[d]);
@@ -333,16 +371,7 @@ static PJRT_Error *trace_PJRT_LoadedExecutable_Execute(tracer *t,
     add_outputs(t, x, args);
     device_bytes = (uint64_t)hsc__tracer_device_bytes();
   }
-  if (error || late) {
-    error_attrs(t, error ? error : late, attrs + count);
-    count += 2;
-  }
-  done = done && !late;
-  hsc__tracer_drop(t, late);
-  if (run.span)
-    hsc__run_end(hsc__tracing.recorder, &run, end_ticks,
-                 hsc__tracing.known.PJRT_LoadedExecutable_Execute, hsc__tracing.known.run, device,
-                 done, device_bytes, attrs, count);
+  end_run(&c, error, end_ticks, device_bytes);
   return error;
 }
 
