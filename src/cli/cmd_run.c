@@ -180,53 +180,87 @@ static void keep_failure(hsc_cli *cli,
   hsc_status_free(status);
 }
 
-static hsc_status *run(const void *args_of_command, hsc_cli *cli) {
-  const run_args *args = args_of_command;
-  const char *const *wanted = args->devices.items;
-  const char *by_default = hsc_default_device();
-  size_t first = args->devices.count;
-  if (first == 0) {
-    wanted = &by_default;
-    first = 1;
-  }
-  size_t count = first + args->compare.count;
-  const char **devices = HSC_NEW_ARRAY(cli->arena, const char *, count + 1);
+// The devices to run on: those of --device, or the default one, then those of --compare; the first
+// once more where a second program is given, which is run there.
+static hsc_status *choose_devices(const run_args *args,
+                                  hsc_cli *cli,
+                                  const char *const **out_devices,
+                                  size_t *out_count) {
+  size_t count = 0;
+  size_t most = 2 + args->devices.count + args->compare.count;
+  const char **devices = HSC_NEW_ARRAY(cli->arena, const char *, most);
   HSC_TRY(hsc_arena_status(cli->arena));
-  if (!(args->limit_s > 0))
-    return hsc_cli_usage(cli, "--limit must be above 0 s");
-  HSC_TRY(hsc_cli_check_sampling(cli, args->precision, args->budget_s == -1 ? 0.2 : args->budget_s,
-                                 args->runs > 0));
-  HSC_TRY(hsc_cli_program_file(cli, &args->program));
-  for (size_t i = 0; i < count; i++)
-    devices[i] = i < first ? wanted[i] : args->compare.items[i - first];
+  for (size_t i = 0; i < args->devices.count; i++)
+    devices[count++] = args->devices.items[i];
+  if (!count)
+    devices[count++] = hsc_default_device();
+  for (size_t i = 0; i < args->compare.count; i++)
+    devices[count++] = args->compare.items[i];
   if (args->fallback.count && count != 1)
     return hsc_cli_usage(cli, "--fallback goes with one --device and no --compare");
-  const char *programs[] = {args->program, args->other};
-  if (args->other && args->failures)
-    return hsc_cli_usage(cli, "--keep-failures goes with one program");
   if (args->other && (count != 1 || args->fallback.count))
     return hsc_cli_usage(cli,
                          "two programs are compared on one --device, without --compare and "
                          "--fallback");
-  if (args->other) {
-    HSC_TRY(hsc_cli_program_file(cli, &args->other));
-    devices[count] = devices[0];
-    count++;
-  }
+  if (args->other)
+    devices[count++] = devices[0];
+  *out_devices = devices;
+  *out_count = count;
+  return NULL;
+}
+
+static hsc_status *check(const run_args *args, hsc_cli *cli) {
+  if (!(args->limit_s > 0))
+    return hsc_cli_usage(cli, "--limit must be above 0 s");
+  if (args->other && args->failures)
+    return hsc_cli_usage(cli, "--keep-failures goes with one program");
+  return hsc_cli_check_sampling(cli, args->precision, args->budget_s == -1 ? 0.2 : args->budget_s,
+                                args->runs > 0);
+}
+
+static hsc_status *run_and_print(const run_args *args,
+                                 hsc_cli *cli,
+                                 const hsc_run_options *run_options,
+                                 json_t **out_result) {
+  hsc_status *status = args->fallback.count
+                           ? hsc_run_with_fallback(run_options, &args->fallback, cli, out_result)
+                           : hsc_run_program(run_options, out_result);
+  if (args->failures)
+    keep_failure(cli, args->failures, run_options, *out_result, status);
+  HSC_TRY(status);
+  // for reports: how to make it again
+  json_object_set_new(*out_result, "command", json_string(cli->command_line));
+  HSC_TRY(hsc_run_print(cli, *out_result, args->all));
+  const char *not_kept = json_string_value(json_object_get(*out_result, "not_kept"));
+  if (not_kept)
+    hsc_cli_say(cli, "the result is not kept: %s", not_kept);
+  cli->exit_code = exit_code_of(*out_result);
+  return NULL;
+}
+
+static hsc_status *run(const void *args_of_command, hsc_cli *cli) {
+  const run_args *args = args_of_command;
+  const char *const *devices = NULL;
+  size_t device_count = 0;
+  HSC_TRY(check(args, cli));
+  HSC_TRY(hsc_cli_program_file(cli, &args->program));
+  HSC_TRY(choose_devices(args, cli, &devices, &device_count));
+  HSC_TRY(hsc_cli_program_file(cli, &args->other));
+  const char *programs[] = {args->program, args->other};
   hsc_store *store = NULL;
   json_t *result = NULL;
   json_t *overrides = NULL;
   hsc_given_inputs inputs = {0};
-  hsc_status *status = hsc_overrides_parse(args->options.items, args->options.count, &overrides);
-  if (!status)
-    status = read_inputs(args, &inputs);
-  if (!status && !args->no_store)
-    status = hsc_cli_store_open(cli, args->store, &store);
+  hsc_status *status = NULL;
+  HSC_GOTO(hsc_overrides_parse(args->options.items, args->options.count, &overrides));
+  HSC_GOTO(read_inputs(args, &inputs));
+  if (!args->no_store)
+    HSC_GOTO(hsc_cli_store_open(cli, args->store, &store));
   hsc_run_options run_options = {.program = args->program,
                                  .transforms = args->transforms.items,
                                  .transform_count = args->transforms.count,
                                  .devices = devices,
-                                 .device_count = count,
+                                 .device_count = device_count,
                                  .overrides = json_object_size(overrides) ? overrides : NULL,
                                  .memory_limit_bytes = (size_t)args->memory_mib << 20,
                                  .job_count = (int)(args->jobs < 64 ? args->jobs : 64),
@@ -244,23 +278,8 @@ static hsc_status *run(const void *args_of_command, hsc_cli *cli) {
                                  .limit_ns = (int64_t)(args->limit_s * 1e9),
                                  .command = cli->command_line,
                                  .store = store};
-  bool ran = !status;
-  if (ran)
-    status = args->fallback.count
-                 ? hsc_run_with_fallback(&run_options, &args->fallback, cli, &result)
-                 : hsc_run_program(&run_options, &result);
-  if (ran && args->failures)
-    keep_failure(cli, args->failures, &run_options, result, status);
-  // for reports: how to make it again
-  if (!status)
-    json_object_set_new(result, "command", json_string(cli->command_line));
-  if (!status)
-    status = hsc_run_print(cli, result, args->all);
-  const char *not_kept = json_string_value(json_object_get(result, "not_kept"));
-  if (!status && not_kept)
-    hsc_cli_say(cli, "the result is not kept: %s", not_kept);
-  if (!status)
-    cli->exit_code = exit_code_of(result);
+  HSC_GOTO(run_and_print(args, cli, &run_options, &result));
+done:
   json_decref(result);
   json_decref(overrides);
   hsc_given_inputs_deinit(&inputs);
