@@ -138,6 +138,45 @@ static hsc_view payload_of(const reader *r, hsc_view bytes) {
   return (hsc_view){"", 0};
 }
 
+// What the IR has no member for: it is kept as the text that the printer of HLO gives it. `between`
+// comes before it.
+static hsc_status *append_metadata_text(const reader *r,
+                                        const hsc_wire_field *f,
+                                        const char *between,
+                                        hsc_bytes *extra) {
+  static const struct {
+    uint32_t field;
+    const char *key;
+  } numbers[] = {{8, "size_of_generated_code_in_bytes"},
+                 {9, "size_of_memory_working_set_in_bytes"}},
+    texts[] = {{12, "deduplicated_name"}, {16, "scheduling_name"}, {20, "metadata_payload"}};
+  for (size_t i = 0; i < HSC_COUNT_OF(numbers); i++)
+    if (f->number == numbers[i].field)
+      hsc_bytes_printf(extra, "%s%s=%" PRId64, between, numbers[i].key, (int64_t)f->value);
+  for (size_t i = 0; i < HSC_COUNT_OF(texts); i++) {
+    if (f->number != texts[i].field)
+      continue;
+    hsc_view value = f->number == 20 ? payload_of(r, f->bytes) : f->bytes;
+    if (value.size == 0)
+      continue;
+    hsc_bytes_printf(extra, "%s%s=", between, texts[i].key);
+    hsc__append_quoted(extra, value);
+  }
+  if (f->number != 5)
+    return NULL;
+  int64_t types[16];
+  size_t count = 0;
+  if (!hsc_wire_ints(f, types, 16, &count))
+    return HSC_ERR(DATA_LOSS, "OpMetadata: malformed numbers");
+  if (count > 16)
+    count = 16;
+  for (size_t i = 0; i < count; i++)
+    hsc_bytes_printf(extra, "%s%s%" PRId64, i ? "," : between, i ? "" : "profile_type={", types[i]);
+  if (count)
+    hsc_bytes_append_char(extra, '}');
+  return NULL;
+}
+
 static hsc_status *read_metadata(reader *r, hsc_view bytes, const hsc_metadata **out_metadata) {
   if (bytes.size == 0)
     return NULL;
@@ -151,7 +190,6 @@ static hsc_status *read_metadata(reader *r, hsc_view bytes, const hsc_metadata *
   hsc_bytes_reset(extra);
   hsc_wire in = hsc_wire_of(bytes);
   for (hsc_wire_field f; hsc_wire_next(&in, &f);) {
-    const char *between = extra->size ? " " : "";
     switch (f.number) {
       case 1:
         metadata->op_type = copy_view(r->arena, f.bytes);
@@ -165,43 +203,6 @@ static hsc_status *read_metadata(reader *r, hsc_view bytes, const hsc_metadata *
       case 4:
         metadata->source_line = (int32_t)f.value;
         break;
-      case 5: {
-        int64_t types[16];
-        size_t count = 0;
-        if (!hsc_wire_ints(&f, types, 16, &count))
-          return HSC_ERR(DATA_LOSS, "OpMetadata: malformed numbers");
-        if (count > 16)
-          count = 16;
-        for (size_t i = 0; i < count; i++)
-          hsc_bytes_printf(extra, "%s%s%" PRId64, i ? "," : between, i ? "" : "profile_type={",
-                           types[i]);
-        if (count)
-          hsc_bytes_append_char(extra, '}');
-        break;
-      }
-      case 8:
-        hsc_bytes_printf(extra, "%ssize_of_generated_code_in_bytes=%" PRId64, between,
-                         (int64_t)f.value);
-        break;
-      case 9:
-        hsc_bytes_printf(extra, "%ssize_of_memory_working_set_in_bytes=%" PRId64, between,
-                         (int64_t)f.value);
-        break;
-      case 12:
-      case 16:
-      case 20: {
-        hsc_view value = f.number == 20 ? payload_of(r, f.bytes) : f.bytes;
-        if (value.size == 0)
-          break;
-        const char *key = "metadata_payload";
-        if (f.number == 12)
-          key = "deduplicated_name";
-        else if (f.number == 16)
-          key = "scheduling_name";
-        hsc_bytes_printf(extra, "%s%s=", between, key);
-        hsc__append_quoted(extra, value);
-        break;
-      }
       case 15:
         metadata->stack_frame_id = (int32_t)f.value;
         break;
@@ -215,6 +216,7 @@ static hsc_status *read_metadata(reader *r, hsc_view bytes, const hsc_metadata *
         metadata->source_end_column = (int32_t)f.value;
         break;
       default:
+        HSC_TRY(append_metadata_text(r, &f, extra->size ? " " : "", extra));
         break;
     }
   }
@@ -410,101 +412,113 @@ static hsc_status *read_op(hsc_view opcode, hsc_op *out_op) {
                  hsc_view_shown(opcode, 60), opcode.data);
 }
 
+// The fields of an instruction that cannot be read as they come: errors of operands give the name,
+// and what most other fields mean depends on the op; both may come after them.
+typedef struct instr_fields {
+  hsc_view name, opcode, config;
+  int64_t id;
+  hsc_wire_field of_op[MAX_FIELDS], late[MAX_LATE];  // late: operands, predecessors, computations
+  int of_op_count, late_count;
+} instr_fields;
+
+// One field: common ones go to the instruction, the others to *io_fields.
+static hsc_status *take_field(reader *r,
+                              hsc_instr *instr,
+                              const hsc_wire_field *f,
+                              instr_fields *io_fields) {
+  switch (f->number) {
+    case HSC__INSTR_NAME:
+      io_fields->name = f->bytes;
+      return NULL;
+    case HSC__INSTR_OPCODE:
+      io_fields->opcode = f->bytes;
+      return NULL;
+    case HSC__INSTR_SHAPE:
+      return hsc__proto_read_shape(r->arena, &r->cache, f->bytes, &instr->shape);
+    case HSC__INSTR_METADATA:
+      return read_metadata(r, f->bytes, &instr->metadata);
+    case HSC__INSTR_ID:
+      io_fields->id = (int64_t)f->value;
+      return NULL;
+    case HSC__INSTR_OPERANDS:
+    case HSC__INSTR_CONTROL:
+    case HSC__INSTR_CALLED:
+      if (io_fields->late_count == MAX_LATE)
+        return HSC_ERR(
+            UNIMPLEMENTED,
+            "HloInstructionProto: %d operands one by one: not built yet: they must be packed",
+            MAX_LATE);
+      io_fields->late[io_fields->late_count++] = *f;
+      return NULL;
+    case HSC__INSTR_SHARDING:
+      if (f->bytes.size == 0 && f->type != HSC_WIRE_BYTES)
+        return NULL;
+      hsc_bytes_reset(&r->text);
+      HSC_TRY(hsc__proto_sharding_text(f->bytes, 0, &r->text));
+      instr->sharding = hsc_arena_strndup(r->arena, hsc_bytes_text(&r->text), r->text.size);
+      return NULL;
+    case HSC__INSTR_BACKEND_CONFIG:
+      io_fields->config = f->bytes;
+      return NULL;
+    case HSC__INSTR_BACKEND_CONFIG_PAYLOAD:
+      io_fields->config = payload_of(r, f->bytes);
+      return NULL;
+    case HSC__INSTR_FRONTEND_ATTRIBUTES:
+      hsc_bytes_reset(&r->text);
+      hsc__proto_frontend_text(f->bytes, &r->text);
+      if (r->text.size)
+        instr->frontend_attributes = hsc_arena_strndup(r->arena, r->text.data, r->text.size);
+      return NULL;
+    default:
+      // an empty message says nothing (but an alias of all, and the pair {0,0})
+      if (f->type == HSC_WIRE_BYTES && f->bytes.size == 0 && f->number != 74 && f->number != 52)
+        return NULL;
+      if (io_fields->of_op_count == MAX_FIELDS)
+        return HSC_ERR(RESOURCE_EXHAUSTED,
+                       "HloInstructionProto: more than %d fields of one instruction", MAX_FIELDS);
+      io_fields->of_op[io_fields->of_op_count++] = *f;
+      return NULL;
+  }
+}
+
 static hsc_status *read_instruction(reader *r, hsc_computation *computation, hsc_view bytes) {
-  // late: operands and the like, which are read when the name is known
-  hsc_wire_field fields[MAX_FIELDS], late[MAX_LATE];
-  int count = 0;
-  int late_count = 0;
-  int64_t id = 0;
-  hsc_view name = {"", 0};
-  hsc_view opcode = {"", 0};
-  hsc_view config = {0};
+  instr_fields fields;  // not cleared whole: it is large, and there are many instructions
+  fields.name = fields.opcode = (hsc_view){"", 0};
+  fields.config = (hsc_view){0};
+  fields.id = 0;
+  fields.of_op_count = fields.late_count = 0;
   hsc_instr *instr = HSC_NEW(r->arena, hsc_instr);
   instr->parent = computation;
   instr->name = "";
   instr->id = r->module->next_id++;
   hsc_wire in = hsc_wire_of(bytes);
-  for (hsc_wire_field f; hsc_wire_next(&in, &f);) {
-    switch (f.number) {
-      case HSC__INSTR_NAME:
-        name = f.bytes;
-        break;
-      case HSC__INSTR_OPCODE:
-        opcode = f.bytes;
-        break;
-      case HSC__INSTR_SHAPE:
-        HSC_TRY(hsc__proto_read_shape(r->arena, &r->cache, f.bytes, &instr->shape));
-        break;
-      case HSC__INSTR_METADATA:
-        HSC_TRY(read_metadata(r, f.bytes, &instr->metadata));
-        break;
-      case HSC__INSTR_ID:
-        id = (int64_t)f.value;
-        break;
-      case HSC__INSTR_OPERANDS:
-      case HSC__INSTR_CONTROL:
-      case HSC__INSTR_CALLED:
-        if (late_count == MAX_LATE)
-          return HSC_ERR(
-              UNIMPLEMENTED,
-              "HloInstructionProto: %d operands one by one: not built yet: they must be packed",
-              MAX_LATE);
-        late[late_count++] = f;
-        break;
-      case HSC__INSTR_SHARDING:
-        if (f.bytes.size == 0 && f.type != HSC_WIRE_BYTES)
-          break;
-        hsc_bytes_reset(&r->text);
-        HSC_TRY(hsc__proto_sharding_text(f.bytes, 0, &r->text));
-        instr->sharding = hsc_arena_strndup(r->arena, hsc_bytes_text(&r->text), r->text.size);
-        break;
-      case HSC__INSTR_BACKEND_CONFIG:
-        config = f.bytes;
-        break;
-      case HSC__INSTR_BACKEND_CONFIG_PAYLOAD:
-        config = payload_of(r, f.bytes);
-        break;
-      case HSC__INSTR_FRONTEND_ATTRIBUTES:
-        if (f.bytes.size == 0)
-          break;
-        hsc_bytes_reset(&r->text);
-        hsc__proto_frontend_text(f.bytes, &r->text);
-        if (r->text.size)
-          instr->frontend_attributes = hsc_arena_strndup(r->arena, r->text.data, r->text.size);
-        break;
-      default:
-        // an empty message says nothing (but an alias of all, and the pair {0,0})
-        if (f.type == HSC_WIRE_BYTES && f.bytes.size == 0 && f.number != 74 && f.number != 52)
-          break;
-        if (count == MAX_FIELDS)
-          return HSC_ERR(RESOURCE_EXHAUSTED,
-                         "HloInstructionProto: more than %d fields of one instruction", MAX_FIELDS);
-        fields[count++] = f;
-    }
-  }
+  for (hsc_wire_field f; hsc_wire_next(&in, &f);)
+    HSC_TRY(take_field(r, instr, &f, &fields));
   HSC_TRY(hsc_wire_status(&in, "HloInstructionProto"));
-  HSC_TRY(read_op(opcode, &instr->op));
+  HSC_TRY(read_op(fields.opcode, &instr->op));
   hsc__instr_defaults(instr);
   hsc_bytes_reset(&r->name);
-  hsc_bytes_append(&r->name, name.data, name.size);
+  hsc_bytes_append(&r->name, fields.name.data, fields.name.size);
   HSC_TRY(hsc_bytes_status(&r->name));
   HSC_TRY(hsc_arena_status(r->arena));
   HSC_TRY(hsc_instr_set_name(instr, hsc_bytes_text(&r->name)));
-  for (int i = 0; i < late_count; i++) {
-    if (late[i].number == HSC__INSTR_CALLED)
-      HSC_TRY(read_called(r, instr, &late[i]));
+  for (int i = 0; i < fields.late_count; i++) {
+    const hsc_wire_field *f = &fields.late[i];
+    if (f->number == HSC__INSTR_CALLED)
+      HSC_TRY(read_called(r, instr, f));
     else
-      HSC_TRY(read_operands(r, instr, &late[i], late[i].number == HSC__INSTR_CONTROL));
+      HSC_TRY(read_operands(r, instr, f, f->number == HSC__INSTR_CONTROL));
   }
   if (instr->op == HSC_OP_TOPK)
     instr->attr.topk.largest = false;  // left out when false
-  HSC_TRY_NOTE(read_op_fields(r, instr, fields, count), "in the instruction '%s'", instr->name);
-  HSC_TRY(read_backend_config(r, instr, config));
+  HSC_TRY_NOTE(read_op_fields(r, instr, fields.of_op, fields.of_op_count),
+               "in the instruction '%s'", instr->name);
+  HSC_TRY(read_backend_config(r, instr, fields.config));
   if (instr->op == HSC_OP_CONSTANT && !instr->attr.literal.value) {  // the values were left out
     instr->attr.literal.value = HSC_NEW(r->arena, hsc_literal);
     *instr->attr.literal.value = (hsc_literal){.shape = instr->shape, .elided = true};
   }
-  HSC_TRY(id_put(r, id, instr));
+  HSC_TRY(id_put(r, fields.id, instr));
   hsc__computation_append(computation, instr);
   return NULL;
 }
