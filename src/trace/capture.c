@@ -1,9 +1,9 @@
 // capture.c - a recording is opened: the ring files of a directory become one capture.
 //
-// How to read: hsc_capture_open finds the rings; read_all keeps those of the last run, joins them by
-// process, brings their clocks together, reads their events (capture_events.c), adds what profilers
-// wrote (capture_profile.c) and puts all of it in order (capture_order.c). What a reader asks of the
-// result is in capture_query.c.
+// How to read: hsc_capture_open finds the rings; read_all keeps those of the last run, joins them
+// by process, brings their clocks together, reads their events (capture_events.c), adds what
+// profilers wrote (capture_profile.c) and puts all of it in order (capture_order.c). What a reader
+// asks of the result is in capture_query.c.
 #include <dirent.h>
 #include <stdlib.h>
 

@@ -2,8 +2,8 @@
 //
 // How to read: survey goes over the chunks once, puts those of a thread in order and counts what is
 // in them, so that all events have room from the start. hsc__capture_read_events then reads records
-// in that order: an end finds its begin in a table of open spans, and the short forms of runs become
-// the events that they stand for.
+// in that order: an end finds its begin in a table of open spans, and the short forms of runs
+// become the events that they stand for.
 #include <stdlib.h>
 
 #include "trace/capture_ring.h"
@@ -252,8 +252,8 @@ static void read_run(reading *d, const hsc_record *record) {
   add_run(d, record, run, attrs);
 }
 
-// A run like the one before it in the chunk; only what differs is in the record. No events: damaged,
-// the RUN that it follows is not there.
+// A run like the one before it in the chunk; only what differs is in the record. No events:
+// damaged, the RUN that it follows is not there.
 static void read_run_again(reading *d, const hsc_record *record) {
   const hsc_ring_run_again *again = (const hsc_ring_run_again *)(record + 1);
   run_names *names = &d->names;

@@ -58,7 +58,8 @@ void hsc__capture_release_pages(const hsc_capture *capture);
 uint32_t hsc__capture_category(hsc_capture *capture, const hsc__ring *r, uint32_t category);
 // The thread or track (tid 0) of this name, found or made; sticky errors are in capture->threads.
 int hsc__capture_thread(hsc_capture *capture, int process, int64_t tid, const char *name);
-// capture_order.c: sorts the events, makes the first one the beginning of time, and finds how they nest.
+// capture_order.c: sorts the events, makes the first one the beginning of time, and finds how they
+// nest.
 HSC_MUST_USE hsc_status *hsc__capture_put_in_order(hsc_capture *capture);
 // capture_nesting.c: how deep the sorted events nest on their threads, and who is around whom.
 HSC_MUST_USE hsc_status *hsc__capture_nest(hsc_capture *capture);

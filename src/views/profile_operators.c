@@ -2,9 +2,9 @@
 //
 // Writers say it in four ways. A TPU's line of operators says everything in the metadata of an
 // event; XLA:CPU and GPUs refer to the name by a stat hlo_op, by number or as text; kernels that no
-// HLO instruction stands behind have the framework's name alone; and of a file that was cut only the
-// number is left. Numbers lead to a slot of w->first_op, texts to one of w->texts; operators of one
-// name but several programs or devices hang on one slot, by `next`.
+// HLO instruction stands behind have the framework's name alone; and of a file that was cut only
+// the number is left. Numbers lead to a slot of w->first_op, texts to one of w->texts; operators of
+// one name but several programs or devices hang on one slot, by `next`.
 #include <math.h>
 
 #include "base/text/text.h"
@@ -111,8 +111,8 @@ static int32_t op_of_stats(hsc__walk *w,
   return *first = (int32_t)profile->ops.count - 1;
 }
 
-// Where a name of an operator that is given as text, not by number, keeps its first operator. NULL =
-// no memory.
+// Where a name of an operator that is given as text, not by number, keeps its first operator. NULL
+// = no memory.
 static int32_t *slot_of_text(hsc__walk *w, hsc_view text) {
   int32_t *slot = hsc_map_get(w->texts, text);
   if (slot)

@@ -1,9 +1,9 @@
 // profile_walk.h - what the parts of the walk over a plane's events share.
 //
 // profile_ops.c goes over planes, lines and events; which device ran an event is found in
-// profile_devices.c, which operator it is in profile_operators.c; profile_fold.c sums up what a line
-// gave. Functions that return bool or an index give false or -1 when memory ran out, and nothing
-// else.
+// profile_devices.c, which operator it is in profile_operators.c; profile_fold.c sums up what a
+// line gave. Functions that return bool or an index give false or -1 when memory ran out, and
+// nothing else.
 #pragma once
 
 #include "views/profile_internal.h"
