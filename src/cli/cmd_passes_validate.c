@@ -16,15 +16,57 @@ static void show_progress(void *user, int64_t done, int64_t total, const char *t
     hsc_cli_progress_of(cli, done, total, hsc_arena_printf(cli->arena, "stages, now %s", text));
 }
 
-static bool any_stage_is(json_t *result, const char *verdict) {
+// The largest bound of the stages that are of this verdict for this reason; NaN: there is none.
+// Negative: none of them has a bound.
+static double stages_decided(json_t *result, const char *verdict, const char *decided_by) {
   json_t *stage;
   size_t i;
-  json_array_foreach (json_object_get(result, "stages"), i, stage) {
-    const char *text = hsc_json_text(stage, "verdict");
-    if (text && !strcmp(text, verdict))
-      return true;
-  }
-  return false;
+  double most = NAN;
+  json_array_foreach (json_object_get(result, "stages"), i, stage)
+    if (!strcmp(hsc_json_text_or_empty(stage, "verdict"), verdict) &&
+        !strcmp(hsc_json_text_or_empty(stage, "decided_by"), decided_by))
+      most = fmax(fmax(most, -1), hsc_json_number(json_object_get(stage, "bound")));
+  return most;
+}
+
+// What the words of the column mean here, by what decided.
+static void note_measures(hsc_table *table, json_t *result) {
+  const json_t *bounds = json_object_get(result, "bounds");
+  double bound = stages_decided(result, "rounding", "bound");
+  const char *denormals = json_is_true(json_object_get(bounds, "denormals"))
+                              ? ", or denormal numbers taken for zero (XLA's devices do so, "
+                                "StableHLO does not),"
+                              : "";
+  char of_size[32] = "anything";
+  if (bound >= 0)
+    snprintf(of_size, sizeof of_size, "up to %.3g", bound);
+  if (!isnan(bound))
+    hsc_table_note(table,
+                   "rounding: beyond what the outputs' types allow, and within what another legal "
+                   "order of the program's operations%s may make of them (%s)",
+                   denormals, of_size);
+  if (!isnan(stages_decided(result, "rounding", "measured")))
+    hsc_table_note(
+        table,
+        "rounding: beyond what the outputs' types allow, and no more than a last place of the "
+        "inputs moves them (%.2g)",
+        hsc_json_number(json_object_get(json_object_get(result, "rounding"), "max_abs")));
+  if (!isnan(stages_decided(result, "rounding", "evaluator")))
+    hsc_table_note(table,
+                   "rounding of %s, which ran the stages: the evaluator finds the same "
+                   "outputs before and after them",
+                   hsc_json_text(result, "runner"));
+  bound = stages_decided(result, "different", "bound");
+  if (!isnan(bound))
+    hsc_table_note(table,
+                   "different: beyond what any legal order of the program's operations may make "
+                   "of them (bound %.3g)",
+                   fmax(bound, 0));
+  if (!isnan(stages_decided(result, "different", "measured")) && hsc_json_text(bounds, "reason"))
+    hsc_table_note(table,
+                   "different: beyond what the outputs' types allow and a last place of the inputs "
+                   "moves; how far legal rounding may carry is not known: %.200s",
+                   hsc_json_text(bounds, "reason"));
 }
 
 // What is known of the code after the last stage.
@@ -113,13 +155,8 @@ static hsc_status *print_result(hsc_cli *cli, json_t *result) {
   hsc_table_note(table, "stages of %s, run on %s on %s%s", hsc_json_text(result, "device"),
                  hsc_json_text(result, "runner"), of_inputs, anchor_text(result));
   note_executable(table, result);
-  json_t *rounding = json_object_get(result, "rounding");
+  note_measures(table, result);
   json_t *jump;
-  if (any_stage_is(result, "rounding"))
-    hsc_table_note(table,
-                   "rounding: beyond what the outputs' types allow, and no more than a last place "
-                   "of the inputs moves them (%.2g), or the evaluator finds the same outputs",
-                   hsc_json_number(json_object_get(rounding, "max_abs")));
   json_array_foreach (json_object_get(result, "jumps"), i, jump) {
     if (i == 0 && json_is_object(first) &&
         json_equal(json_object_get(jump, "run"), json_object_get(first, "run")))

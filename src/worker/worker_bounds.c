@@ -18,7 +18,7 @@ typedef struct origin {
 } origin;
 
 typedef struct finder {
-  origin nan, infinity, lost;
+  origin nan, infinity, lost, denormal;
 } finder;
 
 // The first element that is NaN (or infinite); -1 = none. Tuples: of any leaf.
@@ -109,6 +109,36 @@ static void look_for_loss(origin *o,
   note(o, instr, operands, worst, true);
 }
 
+// The first element of an array of floats that is denormal; -1 = none.
+static int64_t denormal_of(const hsc_literal *literal) {
+  if (!hsc_shape_is_array(&literal->shape) || !hsc_type_is_float(literal->shape.type))
+    return -1;
+  int64_t count = hsc_shape_elements(&literal->shape);
+  for (int64_t i = 0; i < count; i++)
+    if (hsc_is_denormal(literal->shape.type, hsc_literal_get_double(literal, i)))
+      return i;
+  return -1;
+}
+
+// What reads or makes a denormal number and does more with it than to hand it on.
+static void look_for_denormal(origin *o,
+                              const hsc_instr *instr,
+                              const hsc_bounded *const *operands,
+                              const hsc_bounded *result) {
+  if (o->instr || hsc_error_reads_bits(instr))
+    return;
+  int64_t at = denormal_of(result->value);
+  for (int k = 0; k < instr->operand_count && at < 0; k++) {
+    at = denormal_of(operands[k]->value);
+    bool same = hsc_shape_is_array(&instr->shape) &&
+                hsc_shape_elements(&instr->shape) == hsc_shape_elements(&operands[k]->value->shape);
+    if (at >= 0 && !same)
+      at = 0;  // of a sum or a product: the operands are named without an element
+  }
+  if (at >= 0)
+    note(o, instr, operands, at, false);
+}
+
 static void visit(void *user,
                   const hsc_instr *instr,
                   const hsc_bounded *const *operands,
@@ -118,6 +148,7 @@ static void visit(void *user,
     return;
   look_for_value(&f->nan, instr, operands, result, false);
   look_for_value(&f->infinity, instr, operands, result, true);
+  look_for_denormal(&f->denormal, instr, operands, result);
   if (hsc_shape_is_array(&instr->shape))
     look_for_loss(&f->lost, instr, operands, result);
 }
@@ -206,6 +237,7 @@ static hsc_status *write_answer(const hsc_bounded *result,
   write_origin(answer, "nan", &f->nan);
   write_origin(answer, "infinity", &f->infinity);
   write_origin(answer, "lost_digits", &f->lost);
+  write_origin(answer, "denormal", &f->denormal);
   return NULL;
 }
 
@@ -240,6 +272,7 @@ done:
   hsc_bytes_deinit(&f.nan.operands);
   hsc_bytes_deinit(&f.infinity.operands);
   hsc_bytes_deinit(&f.lost.operands);
+  hsc_bytes_deinit(&f.denormal.operands);
   hsc_arena_destroy(arena);
   return status;
 }

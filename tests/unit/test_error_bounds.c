@@ -275,6 +275,23 @@ static void a_reduction_that_is_no_monoid_is_anything(void **state) {
                      " ROOT r = s32[2] reduce(x, i), dimensions={1}, to_apply=f\n}\n"))));
 }
 
+// XLA's devices take denormals for zero, whole arithmetic or not; what only hands bits on does not.
+static void a_denormal_may_be_zero(void **state) {
+  (void)state;
+  hsc_bounded *b = bounds(
+      "HloModule m\nENTRY main {\n i = s32[] constant(16)\n zero = f32[] constant(0)\n"
+      " two = f32[] constant(2)\n four = f32[] constant(4)\n"
+      " d = f32[] bitcast-convert(i)\n p = pred[] compare(d, zero), direction=GT\n"
+      " m = f32[] multiply(d, two)\n s = f32[] sign(d)\n r = f32[1] reshape(d)\n"
+      " back = s32[] bitcast-convert(d)\n w = f32[] multiply(two, four)\n"
+      " ROOT t = (pred[], f32[], f32[], f32[1], s32[], f32[]) tuple(p, m, s, r, back, w)\n}\n");
+  assert_true(largest(b->elements[0]) == 1);
+  assert_true(largest(b->elements[1]) > 0 && largest(b->elements[1]) < 0x1p-125);
+  assert_true(largest(b->elements[2]) == 1);
+  for (int i = 3; i < 6; i++)
+    assert_null(b->elements[i]->error);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(sums_of_whole_numbers_are_exact),
@@ -291,6 +308,7 @@ int main(void) {
       cmocka_unit_test(more_precision_is_legal),
       cmocka_unit_test(doubles_are_within),
       cmocka_unit_test(a_unit_is_half_a_last_place),
+      cmocka_unit_test(a_denormal_may_be_zero),
       cmocka_unit_test(a_reduction_that_is_no_monoid_is_anything),
   };
   return cmocka_run_group_tests(tests, set_up, tear_down);

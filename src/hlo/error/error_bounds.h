@@ -3,7 +3,7 @@
 //
 // Legal is what XLA may do: another order of sums, multiply-adds with one rounding, more precision
 // than the type has, another implementation of exp and the like within op_accuracy.def, denormals
-// as zero. Integers, comparisons of exact values, moves, and sums and products that fit the type
+// as zero wherever something computes with them or compares them. Integers, comparisons of exact values, moves, and sums and products that fit the type
 // whole are exact: their bound is 0. A bound is of the worst case and covers the evaluator's own
 // rounding as well.
 //
@@ -48,5 +48,10 @@ HSC_MUST_USE hsc_status *hsc_evaluate_bounded(const hsc_module *module,
 // The largest error over the largest finite magnitude of an array: how much of it is still known. 0
 // when exact; NaN where nothing can be said.
 double hsc_bounded_relative(const hsc_bounded *bounded);
+// Whether a value of this type is below the smallest normal number of those that XLA computes with
+// (f32's for narrower types), and not zero.
+bool hsc_is_denormal(hsc_type type, double value);
+// Whether an instruction only hands bits on, or makes them of none: a denormal number stays one.
+bool hsc_error_reads_bits(const hsc_instr *instr);
 // Half a last place of 1 in this type: what one rounding does at most, relative. 0 for integers.
 double hsc_type_unit(hsc_type type);

@@ -181,6 +181,12 @@ static const bool never_rounds[HSC_OP_COUNT] = {
     [HSC_OP_SIGN] = true,    [HSC_OP_ROUND_AFZ] = true, [HSC_OP_ROUND_EVEN] = true,
 };
 
+// What taking a denormal result for zero does.
+static double denormal(const element *e) {
+  double size = fabs(e->value);
+  return size < e->site->tiny ? size : 0;
+}
+
 static double own_rounding(const element *e, const hsc_instr *instr) {
   double size = fabs(e->value);
   double unit = e->site->unit;
@@ -191,9 +197,9 @@ static double own_rounding(const element *e, const hsc_instr *instr) {
     case HSC_OP_ADD:
     case HSC_OP_SUBTRACT:
     case HSC_OP_MULTIPLY:
-      return exact && is_whole(e, instr->op) ? 0 : hsc__rounding(e->site, e->value);
+      return exact && is_whole(e, instr->op) ? denormal(e) : hsc__rounding(e->site, e->value);
     case HSC_OP_CONVERT:
-      return exact && e->value == e->x ? 0 : hsc__rounding(e->site, e->value);
+      return exact && e->value == e->x ? denormal(e) : hsc__rounding(e->site, e->value);
     case HSC_OP_REDUCE_PRECISION:
       return exact ? 0 : ldexp(size, -instr->attr.precision.mantissa_bits);
     case HSC_OP_EXP:

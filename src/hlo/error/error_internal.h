@@ -35,6 +35,9 @@ static inline double hsc__error_at(const hsc_bounded *b, int64_t i) {
 bool hsc__is_exact(const hsc_bounded *bounded);  // tuples: all of it
 // Last places that an implementation of the op may be off: op_accuracy.def's, else half of one.
 double hsc__op_places(hsc_op op);
+// Below it numbers of this type are denormal where XLA computes with them: narrower floats are
+// computed as f32.
+double hsc__least_normal(hsc_type type);
 // One rounding of `value` to the site's type, on either side: the evaluator's and another's.
 double hsc__rounding(const hsc__error_site *site, double value);
 

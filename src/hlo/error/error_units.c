@@ -47,6 +47,14 @@ double hsc__op_places(hsc_op op) {
   return PLACES[op] > 0 ? PLACES[op] : 0.5;
 }
 
+double hsc__least_normal(hsc_type type) {
+  return hsc_type_real_part(type) == HSC_TYPE_F64 ? 0x1p-1022 : 0x1p-126;
+}
+
+bool hsc_is_denormal(hsc_type type, double value) {
+  return value != 0 && fabs(value) < hsc__least_normal(type);
+}
+
 double hsc__rounding(const hsc__error_site *site, double value) {
   return 2 * site->unit * fabs(value) + site->tiny;
 }

@@ -180,12 +180,56 @@ static double unknown_of(const hsc_bounded *const *operands, int count) {
   return NAN;
 }
 
+// Whoever computes may take a denormal number for zero, compares it as zero too, and hands it on as
+// it is: an operand as those read it who do. *out_read is `b` itself where it has none.
+static hsc_status *read_as_zero(hsc_arena *arena,
+                                const hsc_bounded *b,
+                                const hsc_bounded **out_read) {
+  const hsc_literal *value = b->value;
+  *out_read = b;
+  if (!hsc_shape_is_array(&value->shape) || !hsc_type_is_float(value->shape.type))
+    return NULL;
+  int64_t count = hsc_shape_elements(&value->shape);
+  hsc_bounded *read = NULL;
+  for (int64_t i = 0; i < count; i++) {
+    double size = fabs(hsc_literal_get_double(value, i));
+    if (!hsc_is_denormal(value->shape.type, size))
+      continue;
+    if (!read) {
+      read = HSC_NEW(arena, hsc_bounded);
+      double *error = HSC_NEW_ARRAY(arena, double, count + 1);
+      HSC_TRY(hsc_arena_status(arena));
+      *read = *b;
+      read->error = error;
+      if (b->error)
+        memcpy(error, b->error, (size_t)count * sizeof *error);
+    }
+    read->error[i] = hsc__worse(read->error[i], size);
+  }
+  if (read)
+    *out_read = read;
+  return NULL;
+}
+
+bool hsc_error_reads_bits(const hsc_instr *instr) {
+  bool orders = instr->op == HSC_OP_SORT || instr->op == HSC_OP_TOPK;
+  return !orders && ((hsc_op_traits(instr->op) & HSC_TRAIT_MOVES) || is_exact_op(instr));
+}
+
 static hsc_status *apply_rule(hsc__error_walk *w,
                               const hsc_instr *instr,
-                              const hsc_bounded *const *operands,
+                              const hsc_bounded *const *given,
                               hsc_bounded *result) {
   bool exact = true;
   bool open = false;
+  const hsc_bounded **operands =
+      HSC_NEW_ARRAY(w->arena, const hsc_bounded *, instr->operand_count + 1);
+  HSC_TRY(hsc_arena_status(w->arena));
+  for (int k = 0; k < instr->operand_count; k++) {
+    operands[k] = given[k];
+    if (!hsc_error_reads_bits(instr))
+      HSC_TRY(read_as_zero(w->arena, given[k], &operands[k]));
+  }
   HSC_TRY(hsc__error_is_open(w, instr, operands, &open));
   if (open) {
     forget(w->arena, result, INFINITY);
@@ -219,8 +263,7 @@ static hsc_status *apply_rule(hsc__error_walk *w,
                           .value = result->value,
                           .count = hsc_shape_elements(&instr->shape),
                           .unit = hsc_type_unit(instr->shape.type)};
-  site.tiny =
-      site.unit > 0 && hsc_type_real_part(instr->shape.type) != HSC_TYPE_F64 ? 0x1p-126 : 0x1p-1022;
+  site.tiny = hsc__least_normal(instr->shape.type);
   if (site.unit == 0)
     site.tiny = 0;
   result->error = HSC_NEW_ARRAY(w->arena, double, site.count + 1);

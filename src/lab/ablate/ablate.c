@@ -359,7 +359,8 @@ static void release(ablate_run *run) {
     hsc_free(v->where);
   }
   hsc_free(run->variants);
-  json_t *const values[] = {run->environment, run->device, run->timing, run->rounding, run->truth};
+  json_t *const values[] = {run->environment, run->device, run->timing,
+                            run->rounding,    run->truth,  run->bounded};
   for (size_t k = 0; k < HSC_COUNT_OF(values); k++)
     json_decref(values[k]);
   hsc_pass_list_deinit(&run->passes);

@@ -63,6 +63,10 @@ typedef struct ablate_run {
   // outputs of the program as it was written, by the evaluator or a second device; NULL = none, and
   // why
   json_t *truth;
+  // how far a legal computation may be from it (legal.h), asked when something first differs from
+  // it beyond its type; NULL = not asked, or it cannot be derived. With the lock held
+  json_t *bounded;
+  bool asked_bounds;
   const char *truth_by, *no_truth;
   int64_t started_ns;
   double earlier_s;  // wall time of the legs before a --resume

@@ -5,36 +5,25 @@
 #include <math.h>
 
 #include "lab/run/json_tree.h"
+#include "lab/run/legal.h"
 #include "lab/run/outputs.h"
-#include "lab/run/rounding.h"
 #include "worker/scratch.h"
-
-// "equal", "close", "rounding", "different": the worse, the further back.
-static int badness(const char *verdict) {
-  if (!strcmp(verdict, "different"))
-    return 3;
-  if (!strcmp(verdict, "rounding"))
-    return 2;
-  return !strcmp(verdict, "close");
-}
 
 // The worst verdict over all outputs, and the largest differences.
 static json_t *summarize(const ablate_run *run, json_t *rows) {
-  const char *worst = "equal";
+  hsc_finding worst = HSC_FINDING_EQUAL;
   double max_abs = 0;
   double max_ulp = NAN;  // not known: every difference is across zero
   int different = 0;
   json_t *row;
   size_t i;
   json_array_foreach (rows, i, row) {
-    const char *verdict = json_string_value(json_object_get(row, "verdict"));
-    if (!strcmp(verdict, "different") && hsc_is_rounding(run->rounding, row, i))
-      verdict = "rounding";
-    if (!strcmp(verdict, "equal"))
+    hsc_finding finding = hsc_row_finding(row, run->rounding, i, 1);
+    if (finding == HSC_FINDING_EQUAL)
       continue;
     different++;
-    if (badness(verdict) > badness(worst))
-      worst = verdict;
+    if (finding > worst)
+      worst = finding;
     double ulp = hsc_json_number(json_object_get(row, "max_ulp"));
     double distance = hsc_json_number(json_object_get(row, "max_abs"));
     max_ulp = fmax(max_ulp, ulp);
@@ -43,7 +32,7 @@ static json_t *summarize(const ablate_run *run, json_t *rows) {
   }
   if (different == 0)
     max_ulp = 0;
-  return json_pack("{s:s, s:o, s:o, s:i, s:i}", "verdict", worst, "max_ulp",
+  return json_pack("{s:s, s:o, s:o, s:i, s:i}", "verdict", hsc_finding_text(worst), "max_ulp",
                    isnan(max_ulp) ? json_null() : json_integer((json_int_t)fmin(max_ulp, 9e15)),
                    "max_abs", hsc_json_real(max_abs), "outputs_different", different, "outputs",
                    (int)json_array_size(rows));
@@ -113,9 +102,46 @@ static void take_run(ablate_variant *v, hsc_outcome outcome, const char *message
     v->reference = json_incref(reference);
 }
 
+static bool any_beyond(const ablate_run *run, json_t *rows) {
+  json_t *row;
+  size_t i;
+  json_array_foreach (rows, i, row)
+    if (hsc_row_finding(row, run->rounding, i, 1) == HSC_FINDING_DIFFERENT)
+      return true;
+  return false;
+}
+
+// The bounds of the program, where the evaluator said what is right; asked once, whoever comes
+// first.
+static hsc_status *derive_bounds(ablate_run *run) {
+  const hsc_ablate_options *o = run->options;
+  hsc_arena *arena = NULL;  // run->arena is another thread's
+  const char *why_not = NULL;
+  bool denormals = false;
+  hsc_status *status = hsc_arena_create(&arena);
+  pthread_mutex_lock(&run->lock);
+  if (!status && !run->asked_bounds && run->truth_by && !strcmp(run->truth_by, "reference")) {
+    const char *platform = json_string_value(json_object_get(run->device, "platform"));
+    hsc_legal_options options = {.program = o->program,
+                                 .transforms = o->transforms,
+                                 .transform_count = o->transform_count,
+                                 .platform = platform,
+                                 .scratch = run->scratch,
+                                 .executable = o->executable,
+                                 .seed = o->seed,
+                                 .limit_ns = hsc__ablate_limit(run, o->limit_ns),
+                                 .stop = o->stop};
+    run->asked_bounds = true;
+    status = hsc_legal_derive(&options, arena, &run->bounded, &denormals, &why_not);
+  }
+  pthread_mutex_unlock(&run->lock);
+  hsc_arena_destroy(arena);
+  return status;
+}
+
 // Outputs against others: {"verdict", "max_ulp", "max_abs", "outputs_different", "outputs"}.
 static hsc_status *compare(
-    const ablate_run *run, json_t *left, json_t *right, const char *name, json_t **out_numbers) {
+    ablate_run *run, json_t *left, json_t *right, const char *name, json_t **out_numbers) {
   json_t *rows = json_array();
   hsc_status *status = NULL;
   if (same_digests(left, right)) {
@@ -124,6 +150,10 @@ static hsc_status *compare(
                   "outputs_different", 0, "outputs", (int)json_array_size(right));
   } else {
     status = hsc_compare_outputs(left, right, "baseline", name, rows);
+    if (!status && any_beyond(run, rows))
+      status = derive_bounds(run);
+    if (!status && run->bounded)
+      status = hsc_legal_hold(run->bounded, right, false, rows);
     if (!status)
       *out_numbers = summarize(run, rows);
   }

@@ -18,7 +18,8 @@ typedef struct hsc__distance {
   bool known;        // false: they cannot be compared
   bool wrong;        // beyond the bound
   bool beyond_type;  // beyond what the type's precision alone allows
-  double seen;       // the largest difference; with a derived bound that of the worst element
+  double most;       // the largest difference of any element of any output
+  double seen;       // with a derived bound, of the element that is worst against its own
   double bound;      // that this output, or this element, may differ by
   double share;      // times its bound; infinite beside an exact value, or for NaN
   bool derived;      // the bound is derived from the program; false: it was measured
@@ -37,7 +38,7 @@ typedef struct hsc__right {
   bool asked_moved;
   double least_share;  // of an output's size that the narrowest type computed with rounds by
   json_t *bounded;     // outputs of a "bounds" job of the program; NULL = not asked, or not derived
-  json_t *origins;     // its answer: "nan", "infinity", "lost_digits"; NULL likewise
+  json_t *origins;     // its answer: "nan", "infinity", "lost_digits", "denormal"; NULL likewise
   bool asked_bounds;
 } hsc__right;
 
@@ -65,7 +66,7 @@ typedef struct hsc__blame {
   hsc__blame_verdict verdict;
   int runs, shows;  // of the device; how many showed the symptom
   bool has_rate;    // of shows in runs: it does not show in all of them, or does not always
-  double bound, seen;
+  double bound, seen, most;  // of the distance that the verdict rests on
   const char *pass, *pipeline;  // NULL = none
   int64_t run;                  // of the pass; -1 = none
   int64_t rewrite;              // -1 = not known
@@ -109,6 +110,11 @@ HSC_MUST_USE hsc_status *hsc__blame_find(hsc__blame *b, bool *out_decided);
 // Asks the reference: fills b->right.outputs, or why there are none.
 HSC_MUST_USE hsc_status *hsc__blame_reference(hsc__blame *b);
 void hsc__blame_right_deinit(hsc__right *right);
+// "by up to 0.1, and 0.02 is the bound": by how much outputs are off, where the largest difference
+// is another element's than the one that is worst against its bound with both. In the arena.
+const char *hsc__blame_by_how_much(hsc__blame *b);
+// Whether denormal numbers are in the program's way, which XLA's devices take for zero.
+bool hsc__blame_denormals(const hsc__blame *b);
 // A run that was wrong (HSC_OUTCOME_OK) or did not get through is what is followed.
 void hsc__blame_show(hsc__blame *b, hsc_outcome outcome, const hsc__distance *distance);
 // Outputs against the right ones: b->right.outputs, or another run's.

@@ -62,6 +62,10 @@ static hsc_status *any_not_finite(json_t *outputs, bool *out_nan, bool *out_infi
   return NULL;
 }
 
+bool hsc__blame_denormals(const hsc__blame *b) {
+  return json_is_object(json_object_get(b->right.origins, "denormal"));
+}
+
 static void tell_origin(hsc__blame *b, const char *question, const json_t *answer) {
   hsc_answer_origin origin;
   hsc_answer_read(&hsc_answer_origin_layout, answer, &origin);
@@ -83,6 +87,13 @@ hsc_status *hsc__blame_nan_origin(hsc__blame *b, json_t **out_instruction) {
     tell_origin(b, "which instruction makes the first infinity?", first);
   if (json_is_object(lost))
     tell_origin(b, "which instruction loses digits first?", lost);
+  json_t *denormal = json_object_get(b->right.origins, "denormal");
+  if (json_is_object(denormal)) {
+    tell_origin(b, "which instruction meets the first denormal number?", denormal);
+    hsc__blame_tell(b, "may it be taken for zero?",
+                    "not by StableHLO, where underflow has IEEE 754's result; XLA's devices do so "
+                    "by design, so that nobody is accused of it here");
+  }
   json_t *origin = json_object_get(b->right.origins, "nan");
   if (nan && json_is_object(origin))
     *out_instruction = json_incref(origin);

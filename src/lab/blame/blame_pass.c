@@ -388,6 +388,41 @@ static hsc_status *follow_shapes(hsc__blame *b) {
   return hsc__blame_say(b, "the outputs are not of the reference's number or shapes");
 }
 
+// Stages of HLO alone: the executable of a device that only compiles is among what validate did not
+// compare, and is a check of its own here.
+static void say_stages(hsc__blame *b) {
+  const json_t *stages = json_object_get(b->stages, "stages");
+  hsc_finding worst = HSC_FINDING_EQUAL;
+  int wanted = 0;
+  int compared = 0;
+  const json_t *stage;
+  size_t i;
+  json_array_foreach (stages, i, stage) {
+    hsc_finding finding = HSC_FINDING_EQUAL;
+    const char *pipeline = hsc_json_text(stage, "pipeline");
+    if (pipeline && !strcmp(pipeline, "below HLO"))
+      continue;
+    wanted++;
+    if (!hsc_finding_parse(hsc_json_text(stage, "verdict"), &finding))
+      continue;
+    compared++;
+    if (finding > worst)
+      worst = finding;
+  }
+  if (!wanted)
+    hsc_bytes_printf(&b->headline, "the stages could not be compared");
+  else if (compared == wanted)
+    hsc_bytes_printf(&b->headline, "every stage agrees with the reference");
+  else
+    hsc_bytes_printf(&b->headline,
+                     "%d of %d stages agree with the reference, the others could not be compared",
+                     compared, wanted);
+  if (wanted && compared == wanted)
+    hsc_agreement_compared(b->agreement, "the stages", worst);
+  else if (wanted)
+    hsc__blame_gap(b, "the stages", "not all of them could be compared");
+}
+
 hsc_status *hsc__blame_wrong(hsc__blame *b) {
   bool front_end = false;
   bool only_compiles = b->options->device->topology != NULL;
@@ -401,23 +436,19 @@ hsc_status *hsc__blame_wrong(hsc__blame *b) {
     HSC_TRY(run_stages(b));
   read_stages(b);
   if (only_compiles && !front_end && b->verdict != HSC__BLAME_PASS) {
-    const char *found = hsc_json_text(b->stages, "verdict");
-    bool whole = found && (!strcmp(found, "equal") || !strcmp(found, "close"));
     hsc__blame_gap(b, "the executable",
                    "the device only compiles: what its code computes was not seen");
     b->has_symptom = false;
-    hsc_bytes_printf(
-        &b->headline, "%s; the code after them was not run, the device only compiles",
-        whole ? "every stage agrees with the reference" : "the stages cannot all be compared");
+    say_stages(b);
+    hsc_bytes_printf(&b->headline, "; the code after them was not run, the device only compiles");
     return hsc_bytes_status(&b->headline);
   }
   if (!only_compiles)
     HSC_TRY(try_without_each(b));
   if (b->verdict == HSC__BLAME_PASS && !only_compiles)
     HSC_TRY(hsc__blame_find_rewrite(b));
-  const char *what = hsc_arena_printf(
-      b->arena, "output differs from the reference by up to %.3g, and %.3g is the bound", b->seen,
-      b->bound);
+  const char *what =
+      hsc_arena_printf(b->arena, "output differs from the reference %s", hsc__blame_by_how_much(b));
   if (b->inputs)
     what = hsc_arena_printf(b->arena, "on other inputs than the seed's (%s) %s", b->inputs, what);
   HSC_TRY(hsc_arena_status(b->arena));

@@ -203,12 +203,14 @@ hsc_status *hsc__blame_distance(hsc__blame *b,
   json_t *row;
   size_t i;
   double worst = -1;
+  double most = 0;
   bool beyond_type = false;
   hsc_status *status = rows_of(b, right, outputs, &rows);
   *out_distance = (hsc__distance){.known = rows != NULL};
   json_array_foreach (rows, i, row) {
     hsc__distance d = {.known = true, .output = (int)i};
     double type_bound = number_of(row, "allowed");
+    most = fmax(most, number_of(row, "max_abs"));
     beyond_type |= json_integer_value(json_object_get(row, "nan_mismatches")) > 0 ||
                    !(number_of(row, "max_abs") <= type_bound);
     if (!status && !judge_by_bound(row, &d))
@@ -218,9 +220,20 @@ hsc_status *hsc__blame_distance(hsc__blame *b,
     worst = d.share;
     *out_distance = d;
   }
+  out_distance->most = most;
   out_distance->beyond_type = beyond_type;
   json_decref(rows);
   return status;
+}
+
+const char *hsc__blame_by_how_much(hsc__blame *b) {
+  if (!(b->most > b->seen))
+    return hsc_arena_printf(b->arena, "by up to %.3g, and %.3g is the bound", b->seen, b->bound);
+  return hsc_arena_printf(
+      b->arena,
+      "by up to %.3g; furthest beyond its bound is an element that is off by %.3g, and "
+      "%.3g is the bound",
+      b->most, b->seen, b->bound);
 }
 
 // ---- the runs -----------------------------------------------------------------------------------
@@ -337,6 +350,7 @@ static hsc_status *judge_agreement(hsc__blame *b, const tally *t) {
   bool asked = b->has_symptom && b->symptom.kind == HSC_SYMPTOM_WRONG;
   const hsc__distance *d = &t->worst;
   b->seen = d->seen;
+  b->most = d->most;
   b->bound = d->bound;
   b->derived = d->derived;
   json_t *origin = NULL;
@@ -359,10 +373,15 @@ static hsc_status *judge_agreement(hsc__blame *b, const tally *t) {
   }
   if (d->seen > 0 && (asked || d->beyond_type || t->other_digests)) {
     b->verdict = HSC__BLAME_ROUNDING;
-    hsc_bytes_printf(&b->headline,
-                     "legal rounding: %d runs differ from the reference by up to %.3g, and %.3g is "
-                     "what rounding may make of output %d",
-                     b->runs, d->seen, d->bound, d->output);
+    bool denormals = hsc__blame_denormals(b);
+    hsc_bytes_printf(&b->headline, "%s: %d runs differ from the reference by up to %.3g",
+                     denormals ? "rounding, or denormal numbers taken for zero" : "legal rounding",
+                     b->runs, d->most);
+    if (d->most > d->seen)
+      hsc_bytes_printf(&b->headline, "; nearest to its bound is an element that is off by %.3g",
+                       d->seen);
+    hsc_bytes_printf(&b->headline, ", and %.3g is what %s may make of output %d", d->bound,
+                     denormals ? "both" : "rounding", d->output);
     return hsc_bytes_status(&b->headline);
   }
   b->verdict = HSC__BLAME_NOTHING;
@@ -377,6 +396,7 @@ static hsc_status *judge_agreement(hsc__blame *b, const tally *t) {
 static hsc_status *judge_flaky(hsc__blame *b, const tally *t) {
   take_symptom(b, HSC_SYMPTOM_WRONG);
   b->seen = t->worst.seen;
+  b->most = t->worst.most;
   b->bound = t->worst.bound;
   b->derived = t->worst.derived;
   hsc__blame_tell(b, "are equal runs equal?", "no: of %d, %d give other numbers than the first",
@@ -467,7 +487,10 @@ static hsc_status *judge_outputs(hsc__blame *b, const tally *t, bool *out_decide
     return NULL;
   }
   hsc__blame_tell(b, "do the outputs agree with the reference?",
-                  "%d of %d runs beyond the bound (%.3g, bound %.3g)", t->wrong, b->runs,
+                  "%d of %d runs beyond the bound (%s%.3g, bound %.3g)", t->wrong, b->runs,
+                  t->worst.most > t->worst.seen ? "at the element nearest to its own or furthest "
+                                                  "beyond: "
+                                                : "",
                   t->worst.seen, t->worst.bound);
   if (t->beyond_each_other || (t->wrong && t->wrong < b->runs))
     return judge_flaky(b, t);
@@ -477,6 +500,7 @@ static hsc_status *judge_outputs(hsc__blame *b, const tally *t, bool *out_decide
   take_symptom(b, HSC_SYMPTOM_WRONG);
   b->shows = t->wrong;
   b->seen = t->worst.seen;
+  b->most = t->worst.most;
   b->bound = t->worst.bound;
   b->derived = t->worst.derived;
   hsc_agreement_compared(b->agreement, "the outputs", HSC_FINDING_DIFFERENT);
@@ -488,6 +512,7 @@ void hsc__blame_show(hsc__blame *b, hsc_outcome outcome, const hsc__distance *d)
   b->verdict = HSC__BLAME_UNKNOWN;
   b->runs = b->shows = 1;
   b->seen = outcome == HSC_OUTCOME_OK ? d->seen : NAN;
+  b->most = outcome == HSC_OUTCOME_OK ? d->most : NAN;
   b->bound = outcome == HSC_OUTCOME_OK ? d->bound : NAN;
   b->derived = d->derived;
   hsc_bytes_reset(&b->headline);

@@ -53,11 +53,11 @@ static hsc_status *lower_stage(hsc_validation *v,
   return status;
 }
 
-static hsc_status *run_stage(hsc_validation *v,
-                             const char *path,
-                             const char *outputs_dir,
-                             double perturbation,
-                             hsc_answer *answer) {
+hsc_status *hsc__validate_run(hsc_validation *v,
+                              const char *path,
+                              const char *outputs_dir,
+                              double perturbation,
+                              hsc_answer *answer) {
   int64_t limit_ns = v->options->limit_ns;
   bool evaluator = hsc_lab_worker_spec(v->runner)->source == HSC_DEVICE_EVALUATOR;
   json_t *request =
@@ -87,91 +87,13 @@ static hsc_status *run_stage(hsc_validation *v,
   return status;
 }
 
-// What rounding makes of the program before the first pass; asked once, when a stage is beyond
-// tolerance. A run that fails leaves it unknown.
-static hsc_status *measure_rounding(hsc_validation *v, hsc_arena *arena) {
-  const char *directory = hsc_arena_printf(arena, "%s/outputs_moved", v->scratch);
-  hsc_answer answer = {0};
-  double perturbation = 0;
-  if (v->asked_moved)
-    return hsc_arena_status(arena);
-  v->asked_moved = true;
-  json_t *rows = json_array();
-  hsc_status *status = hsc_arena_status(arena);
-  if (!status)
-    status = hsc_program_perturbation(v->first_path, &perturbation);
-  if (!status)
-    status = run_stage(v, v->first_path, directory, perturbation, &answer);
-  if (!status && answer.outcome == HSC_OUTCOME_OK) {
-    status = hsc_compare_outputs(v->first_outputs, json_object_get(answer.body, "outputs"), "input",
-                                 "input moved by a last place", rows);
-    if (!status)
-      v->moved = json_incref(rows);
-  }
-  hsc_scratch_empty(directory);
-  hsc_answer_deinit(&answer);
-  json_decref(rows);
-  return status;
-}
-
-static bool beyond_tolerance(const hsc_validation *v, json_t *row) {
-  double limit = v->options->tolerance * hsc_json_number(json_object_get(row, "allowed"));
-  return strcmp(json_string_value(json_object_get(row, "verdict")), "equal") != 0 &&
-         (json_integer_value(json_object_get(row, "nan_mismatches")) > 0 ||
-          !(hsc_json_number(json_object_get(row, "max_abs")) <= limit));
-}
-
-static int badness(const char *verdict) {
-  if (!strcmp(verdict, "different"))
-    return 3;
-  if (!strcmp(verdict, "rounding"))
-    return 2;
-  return !strcmp(verdict, "close");
-}
-
-// "equal", "close", "rounding", "different" over all outputs; with the largest differences.
-hsc_status *hsc__validate_judge(hsc_validation *v, json_t *rows, json_t *stage, hsc_arena *arena) {
-  const char *worst = "equal";
-  double max_abs = 0;
-  double max_ulp = NAN;  // not known: every difference is across zero
-  v->beyond_bound = false;
-  json_t *row;
-  size_t i;
-  json_array_foreach (rows, i, row) {
-    const char *verdict = json_string_value(json_object_get(row, "verdict"));
-    if (!strcmp(verdict, "equal"))
-      continue;
-    verdict = "close";
-    hsc_bound_says bound = hsc_bound_says_of(row);
-    if (bound == HSC_BOUND_BEYOND) {
-      verdict = "different";
-      v->beyond_bound = true;
-    } else if (bound == HSC_BOUND_WITHIN) {
-      verdict = beyond_tolerance(v, row) ? "rounding" : "close";
-    } else if (beyond_tolerance(v, row)) {
-      HSC_TRY(measure_rounding(v, arena));
-      verdict = hsc_is_rounding(v->moved, row, i) ? "rounding" : "different";
-    }
-    if (badness(verdict) > badness(worst))
-      worst = verdict;
-    max_abs = fmax(max_abs, hsc_json_number(json_object_get(row, "max_abs")));
-    max_ulp = fmax(max_ulp, hsc_json_number(json_object_get(row, "max_ulp")));
-  }
-  json_object_set_new(stage, "verdict", json_string(worst));
-  json_object_set_new(stage, "max_abs", hsc_json_real(max_abs));
-  if (!strcmp(worst, "equal"))
-    max_ulp = 0;
-  json_object_set_new(stage, "max_ulp",
-                      isnan(max_ulp) ? json_null() : json_integer((json_int_t)fmin(max_ulp, 9e15)));
-  return NULL;
-}
-
 // The first pass may be a small one: a later pass that moves the numbers much further is reported
 // as well.
 static void note_jump(hsc_validation *v, json_t *stage) {
   const char *verdict = json_string_value(json_object_get(stage, "verdict"));
   double max_abs = hsc_json_number(json_object_get(stage, "max_abs"));
-  if (badness(verdict) > 1 && (max_abs > 4 * v->largest || v->largest == 0))
+  if ((!strcmp(verdict, "rounding") || !strcmp(verdict, "different")) &&
+      (max_abs > 4 * v->largest || v->largest == 0))
     json_array_append_new(
         v->jumps, json_pack("{s:O, s:O, s:O, s:s, s:o, s:o}", "run", json_object_get(stage, "run"),
                             "pipeline", json_object_get(stage, "pipeline"), "pass",
@@ -180,34 +102,13 @@ static void note_jump(hsc_validation *v, json_t *stage) {
   v->largest = fmax(v->largest, max_abs);
 }
 
-bool hsc__validate_same_interface(json_t *a, json_t *b) {
-  if (json_array_size(a) != json_array_size(b))
-    return false;
-  for (size_t i = 0; i < json_array_size(a); i++)
-    if (!json_equal(json_object_get(json_array_get(a, i), "shape"),
-                    json_object_get(json_array_get(b, i), "shape")))
-      return false;
-  return true;
-}
-
-hsc_status *hsc__validate_compare(
-    hsc_validation *v, json_t *right, json_t *made, const char *name, json_t *out_rows) {
-  json_t *bounded = v->options->bounded;
-  json_t *output;
-  size_t i;
-  if (bounded && hsc__validate_same_interface(bounded, right))
-    json_array_foreach (right, i, output)
-      json_object_set(output, "bound", json_object_get(json_array_get(bounded, i), "bound"));
-  return hsc_compare_outputs(right, made, "input", name, out_rows);
-}
-
 // ---- the stages ---------------------------------------------------------------------------------
 
 json_t *hsc__validate_new_stage(const hsc_pass_row *row, int64_t run) {
-  return json_pack("{s:o, s:s, s:s, s:o, s:n, s:n, s:n, s:n, s:i}", "run",
+  return json_pack("{s:o, s:s, s:s, s:o, s:n, s:n, s:n, s:n, s:n, s:n, s:i}", "run",
                    run < 0 ? json_null() : json_integer((json_int_t)run), "pipeline", row->pipeline,
-                   "pass", row->pass, "verdict", json_null(), "max_abs", "max_ulp", "skipped",
-                   "where", "lowered", 0);
+                   "pass", row->pass, "verdict", json_null(), "max_abs", "max_ulp", "decided_by",
+                   "bound", "skipped", "where", "lowered", 0);
 }
 
 // A stage whose numbers differ: what the evaluator, which is right by definition, says of it and
@@ -226,6 +127,7 @@ static hsc_status *look_into(
                                                               &instruction, &agree);
   if (!failed && agree) {
     json_object_set_new(stage, "verdict", json_string("rounding"));
+    json_object_set_new(stage, "decided_by", json_string("evaluator"));
     v->excused = fmax(v->excused, max_abs);
     json_decref(instruction);
     return NULL;
@@ -297,14 +199,14 @@ static hsc_status *run_or_say_why(hsc_validation *v,
                                    v->runner_text);
     return hsc_arena_status(arena);
   }
-  hsc_status *status = run_stage(v, path, outputs, 0, answer);
+  hsc_status *status = hsc__validate_run(v, path, outputs, 0, answer);
   bool slow = !status && answer->outcome == HSC_OUTCOME_TIMEOUT;
   if (slow && !v->first_outputs && v->options->second_runner &&
       hsc_lab_worker_spec(v->runner)->source == HSC_DEVICE_EVALUATOR) {
     hsc_answer_deinit(answer);
     *answer = (hsc_answer){0};
     HSC_TRY(change_runner(v));
-    status = run_stage(v, path, outputs, 0, answer);
+    status = hsc__validate_run(v, path, outputs, 0, answer);
     slow = !status && answer->outcome == HSC_OUTCOME_TIMEOUT;
   }
   v->timeouts = slow ? v->timeouts + 1 : 0;
@@ -392,7 +294,7 @@ static hsc_status *take_stage(hsc_validation *v,
     hsc__validate_enter(v, stage, arena);
     goto done;
   }
-  HSC_GOTO(hsc__validate_compare(v, v->first_outputs, made, row->pass, rows));
+  HSC_GOTO(hsc__validate_compare(v, v->first_outputs, made, row->pass, arena, rows));
   HSC_GOTO(hsc__validate_judge(v, rows, stage, arena));
   if (!strcmp(json_string_value(json_object_get(stage, "verdict")), "different") && !v->draws)
     HSC_GOTO(look_into(v, stage, path, row, run));
@@ -470,6 +372,12 @@ static hsc_status *finish(hsc_validation *v, const char *final_text, json_t *res
   json_object_set(result, "stages", v->stages);
   json_object_set(result, "jumps", v->jumps);
   json_object_set_new(result, "rounding", hsc_rounding_json(v->moved));
+  // a program that draws is held against none: its stages say so
+  json_t *bounds = json_pack("{s:b, s:b, s:s?}", "derived", v->bounded != NULL, "denormals",
+                             v->denormals, "reason", v->no_bounds);
+  json_object_set_new(result, "bounds", v->asked_bounds ? bounds : json_null());
+  if (!v->asked_bounds)
+    json_decref(bounds);
   json_object_set_new(result, "first", v->first ? json_incref(v->first) : json_null());
   return NULL;
 }
@@ -509,6 +417,8 @@ hsc_status *hsc_validate(const hsc_validate_options *options, json_t **out_resul
   if (options->progress)
     options->progress(options->user, 0, 1, "compiling");
   HSC_GOTO(hsc_passes_collect(compiler, &collect, &list));
+  v.platform = hsc_arena_strdup(
+      list.arena, hsc_json_text_or_empty(hsc_lab_worker_device(compiler), "platform"));
   hsc_lab_worker_destroy(compiler);
   compiler = NULL;
   HSC_GOTO(hsc_lab_worker_create(&(hsc_lab_worker_options){.device = options->runner,
@@ -522,7 +432,8 @@ hsc_status *hsc_validate(const hsc_validate_options *options, json_t **out_resul
   *out_result = json_incref(result);
 done:
   json_decref(result);
-  json_t *const values[] = {v.stages, v.first_outputs, v.last_outputs, v.moved, v.jumps, v.first};
+  json_t *const values[] = {v.stages,  v.first_outputs, v.last_outputs, v.moved,
+                            v.bounded, v.jumps,         v.first};
   for (size_t k = 0; k < HSC_COUNT_OF(values); k++)
     json_decref(values[k]);
   hsc_agreement_destroy(v.agreement);

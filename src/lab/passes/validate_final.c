@@ -70,7 +70,7 @@ static hsc_status *differ(
   *out_differ = true;
   hsc_status *status = rows && stage ? NULL : hsc_status_out_of_memory();
   if (!status && hsc__validate_same_interface(left, right)) {
-    status = hsc__validate_compare(v, left, right, "right", rows);
+    status = hsc__validate_compare(v, left, right, "right", arena, rows);
     if (!status)
       status = hsc__validate_judge(v, rows, stage, arena);
     if (!status)
@@ -126,6 +126,7 @@ static hsc_status *look_below(hsc_validation *v, json_t *stage, json_t *made, hs
   HSC_TRY(ask_evaluator(v, made, arena, &wrong, &reason));
   if (wrong == RUNNER_IS_WRONG) {
     json_object_set_new(stage, "verdict", json_string("close"));
+    json_object_set_new(stage, "decided_by", json_string("evaluator"));
     json_object_set_new(
         stage, "where",
         json_string(hsc_arena_printf(arena,
@@ -184,7 +185,7 @@ hsc_status *hsc__validate_final(hsc_validation *v, hsc_arena *arena, const char 
                         json_string("its outputs have other shapes than the program's"));
   else {
     rows = json_array();
-    HSC_GOTO(hsc__validate_compare(v, v->first_outputs, made, "executable", rows));
+    HSC_GOTO(hsc__validate_compare(v, v->first_outputs, made, "executable", arena, rows));
     HSC_GOTO(hsc__validate_judge(v, rows, stage, arena));
     if (!strcmp(json_string_value(json_object_get(stage, "verdict")), "different") && !v->draws)
       HSC_GOTO(look_below(v, stage, made, arena));

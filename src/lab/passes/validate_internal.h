@@ -17,8 +17,15 @@ typedef struct hsc_validation {
   // how rounding moves them (rounding.h); NULL = not asked yet, or the run failed
   json_t *moved;
   bool asked_moved;
-  bool beyond_bound;  // what was judged last: beyond a bound of the options
-  double largest;     // difference of any stage so far
+  // "outputs" of a "bounds" job of the program; NULL = nothing differed yet, or `no_bounds` says
+  // why there are none
+  json_t *bounded;
+  const char *no_bounds;
+  bool asked_bounds;
+  bool denormals;  // the bounds allow denormal numbers to be taken for zero, and there are some
+  const char *platform;  // of the device whose compiler it is; NULL = not known
+  bool beyond_bound;     // what was judged last: beyond a bound
+  double largest;        // difference of any stage so far
   // the largest difference that the evaluator did not confirm: the runner's rounding
   double excused;
   json_t *jumps;          // stages whose difference is several times that of all before
@@ -31,8 +38,19 @@ typedef struct hsc_validation {
   int timeouts;  // stages in a row that the runner did not get through
 } hsc_validation;
 
+// validate.c
+// Runs a stage's file on the runner, its outputs as files; perturbation: of its inputs, 0 = none.
+HSC_MUST_USE hsc_status *hsc__validate_run(hsc_validation *v,
+                                           const char *path,
+                                           const char *outputs_dir,
+                                           double perturbation,
+                                           hsc_answer *answer);
 // A row of "stages"; run -1 = none: no pass of the compiler's made it.
 json_t *hsc__validate_new_stage(const hsc_pass_row *row, int64_t run);
+// Tells the agreement of a finished stage: compared, or not and why.
+void hsc__validate_enter(hsc_validation *v, json_t *stage, hsc_arena *arena);
+
+// validate_judge.c
 // "equal", "close", "rounding", "different" over all outputs, with the largest differences, into a
 // stage. rows: of hsc_compare_outputs.
 HSC_MUST_USE hsc_status *hsc__validate_judge(hsc_validation *v,
@@ -40,11 +58,13 @@ HSC_MUST_USE hsc_status *hsc__validate_judge(hsc_validation *v,
                                              json_t *stage,
                                              hsc_arena *arena);
 bool hsc__validate_same_interface(json_t *a, json_t *b);
-// hsc_compare_outputs, within the bounds of the options.
-HSC_MUST_USE hsc_status *hsc__validate_compare(
-    hsc_validation *v, json_t *right, json_t *made, const char *name, json_t *out_rows);
-// Tells the agreement of a finished stage: compared, or not and why.
-void hsc__validate_enter(hsc_validation *v, json_t *stage, hsc_arena *arena);
+// hsc_compare_outputs, with what the program's bounds say of `made`.
+HSC_MUST_USE hsc_status *hsc__validate_compare(hsc_validation *v,
+                                               json_t *right,
+                                               json_t *made,
+                                               const char *name,
+                                               hsc_arena *arena,
+                                               json_t *out_rows);
 
 // validate_instruction.c
 // The first instruction of the right stage's entry, in its order, whose value is not that of the

@@ -265,7 +265,8 @@ static hsc_status *measure(tune_run *run) {
 
 static void release(tune_run *run) {
   hsc__tune_release_candidates(run);
-  json_t *const values[] = {run->environment, run->device, run->truth, run->outputs, run->rounding};
+  json_t *const values[] = {run->environment, run->device,   run->truth,
+                            run->outputs,     run->rounding, run->bounded};
   for (size_t k = 0; k < HSC_COUNT_OF(values); k++)
     json_decref(values[k]);
   hsc_scratch_destroy(run->scratch);

@@ -60,6 +60,8 @@ typedef struct tune_run {
   double earlier_s;
   int64_t started_ns;
   json_t *environment, *device;
+  json_t *bounded;  // how far a legal computation may be from `truth` (legal.h); NULL = not asked
+  bool asked_bounds;
   json_t *truth, *outputs, *rounding;
   const char *truth_by, *no_truth;
   const char *truth_of;   // what the numbers are held against: "reference", "the program as it is"

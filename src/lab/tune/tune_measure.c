@@ -12,7 +12,7 @@
 #include "base/files/file_io.h"
 #include "lab/run/json_tree.h"
 #include "lab/run/outputs.h"
-#include "lab/run/rounding.h"
+#include "lab/run/legal.h"
 #include "lab/run/truth.h"
 #include "lab/tune/tune_internal.h"
 #include "lab/verdict/agreement.h"
@@ -173,6 +173,11 @@ static int runs_of(const tune_run *run) {
   return (int)fmax(LOOK_RUNS, fmin(MOST_RUNS, TURN_S / once));
 }
 
+// Seconds that the evaluator gets.
+static double truth_limit_s(const hsc_tune_options *o) {
+  return o->budget_s > 0 ? fmin(60, o->budget_s / 10) : 60;
+}
+
 // ---- numbers ------------------------------------------------------------------------------------
 
 // The worst of the outputs.
@@ -183,10 +188,7 @@ static json_t *summary_of(const json_t *moved, json_t *rows) {
   json_t *row;
   size_t i;
   json_array_foreach (rows, i, row) {
-    hsc_finding finding = HSC_FINDING_DIFFERENT;
-    hsc_finding_parse(json_string_value(json_object_get(row, "verdict")), &finding);
-    if (finding == HSC_FINDING_DIFFERENT && hsc_is_rounding(moved, row, i))
-      finding = HSC_FINDING_ROUNDING;
+    hsc_finding finding = hsc_row_finding(row, moved, i, 1);
     if (finding > worst)
       worst = finding;
     max_abs = fmax(max_abs, hsc_json_number(json_object_get(row, "max_abs")));
@@ -201,12 +203,47 @@ static json_t *right_outputs(const tune_run *run) {
   return run->truth ? run->truth : run->outputs;
 }
 
+// The bounds of the program, where the evaluator said what is right; asked once.
+static hsc_status *derive_bounds(tune_run *run) {
+  const hsc_tune_options *o = run->options;
+  if (run->asked_bounds || !run->truth || strcmp(run->truth_by, "reference") != 0)
+    return NULL;
+  run->asked_bounds = true;
+  hsc_legal_options options = {
+      .program = o->program,
+      .transforms = o->transforms,
+      .transform_count = o->transform_count,
+      .platform = json_string_value(json_object_get(run->device, "platform")),
+      .scratch = run->scratch,
+      .executable = o->executable,
+      .seed = o->seed,
+      .data = o->data,
+      .limit_ns = (int64_t)(truth_limit_s(o) * 1e9),
+      .stop = o->stop};
+  const char *why_not = NULL;
+  bool denormals = false;
+  return hsc_legal_derive(&options, run->arena, &run->bounded, &denormals, &why_not);
+}
+
+static bool any_beyond(const tune_run *run, json_t *rows) {
+  json_t *row;
+  size_t i;
+  json_array_foreach (rows, i, row)
+    if (hsc_row_finding(row, run->rounding, i, 1) == HSC_FINDING_DIFFERENT)
+      return true;
+  return false;
+}
+
 // Outputs of a run against what is right. NULL numbers: they cannot be compared (other shapes).
 static hsc_status *judge_numbers(tune_run *run, json_t *outputs, json_t **out_numbers) {
   json_t *rows = json_array();
   *out_numbers = NULL;
   hsc_status *status =
       hsc_compare_outputs(right_outputs(run), outputs, run->truth_of, "candidate", rows);
+  if (!status && any_beyond(run, rows))
+    status = derive_bounds(run);
+  if (!status && run->bounded)
+    status = hsc_legal_hold(run->bounded, outputs, false, rows);
   if (!status) {
     *out_numbers = summary_of(run->rounding, rows);
   } else if (hsc_status_code(status) == HSC_INVALID_ARGUMENT) {
@@ -534,7 +571,7 @@ static hsc_status *find_truth(tune_run *run) {
                                .seed = o->seed,
                                .data = o->data,
                                .scratch = run->scratch,
-                               .limit_s = o->budget_s > 0 ? fmin(60, o->budget_s / 10) : 60,
+                               .limit_s = truth_limit_s(o),
                                .stop = o->stop};
   tell(run, 0, 1, "running the program on the reference evaluator");
   return hsc_truth_find(&options, run->arena, &run->truth, &run->truth_by, &run->no_truth);
