@@ -3,9 +3,9 @@
 //
 // Legal is what XLA may do: another order of sums, multiply-adds with one rounding, more precision
 // than the type has, another implementation of exp and the like within op_accuracy.def, denormals
-// as zero wherever something computes with them or compares them. Integers, comparisons of exact values, moves, and sums and products that fit the type
-// whole are exact: their bound is 0. A bound is of the worst case and covers the evaluator's own
-// rounding as well.
+// as zero wherever something computes with them or compares them. Integers, comparisons of exact
+// values, moves, and sums and products that fit the type whole are exact: their bound is 0. A bound
+// is of the worst case and covers the evaluator's own rounding as well.
 //
 //   hsc_bounded *result;
 //   HSC_TRY(hsc_evaluate_bounded(module, n, arguments, &(hsc_error_options){0}, arena, &result));

@@ -66,7 +66,7 @@ typedef struct hsc__blame {
   hsc__blame_verdict verdict;
   int runs, shows;  // of the device; how many showed the symptom
   bool has_rate;    // of shows in runs: it does not show in all of them, or does not always
-  double bound, seen, most;  // of the distance that the verdict rests on
+  double bound, seen, most;     // of the distance that the verdict rests on
   const char *pass, *pipeline;  // NULL = none
   int64_t run;                  // of the pass; -1 = none
   int64_t rewrite;              // -1 = not known

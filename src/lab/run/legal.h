@@ -28,7 +28,8 @@ typedef struct hsc_legal_options {
 
 // *out_bounded: "outputs" of a "bounds" job, a new reference; NULL where it cannot be derived, and
 // *out_why_not, in `arena`, says why. *out_denormals: the program meets denormal numbers, and the
-// bounds allow to take them for zero, as XLA's devices do and StableHLO does not. Errors: no process could be started, no memory.
+// bounds allow to take them for zero, as XLA's devices do and StableHLO does not. Errors: no
+// process could be started, no memory.
 HSC_MUST_USE hsc_status *hsc_legal_derive(const hsc_legal_options *options,
                                           hsc_arena *arena,
                                           json_t **out_bounded,
@@ -38,8 +39,8 @@ HSC_MUST_USE hsc_status *hsc_legal_derive(const hsc_legal_options *options,
 // Puts what the bounds say of `made` into the rows of a comparison of it (hsc_compare_outputs):
 // "share" and its companions. Rows that have them already, of the other side, keep the worse. Where
 // the outputs are not those of the bounds, nothing is put. `small`: rows within their type's
-// tolerance too, which a bound may call different (a sum of whole numbers that is off by one place);
-// false: they stay close. Errors: of reading the outputs.
+// tolerance too, which a bound may call different (a sum of whole numbers off by one place); false:
+// they stay close. Errors: of reading the outputs.
 HSC_MUST_USE hsc_status *hsc_legal_hold(json_t *bounded, json_t *made, bool small, json_t *rows);
 
 // What a row comes to. A bound decides, then the type's tolerance (both times `tolerance`), then
