@@ -5,6 +5,7 @@
 #include "cli/cli_main.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -156,8 +157,18 @@ static const char *join_arguments(int argc, char *const *argv, hsc_arena *arena)
   return text;
 }
 
+// A file or socket that is opened takes the lowest free number: where a shell closed standard output
+// or the errors' stream (`>&-`), what is printed would go into it. Opened the wrong way round, so
+// that reading and writing still fail as they do on what is closed.
+static void hold_closed_streams(void) {
+  for (int stream = STDIN_FILENO; stream <= STDERR_FILENO; stream++)
+    if (fcntl(stream, F_GETFD) == -1 && errno == EBADF)
+      open("/dev/null", stream == STDIN_FILENO ? O_WRONLY : O_RDONLY);
+}
+
 int hsc_cli_main(int argc, char *const *argv) {
   hsc_cli cli = {.command_name = "", .format = HSC_FORMAT_TEXT};
+  hold_closed_streams();
   signal(SIGPIPE, SIG_DFL);  // `hloscope ... | head` ends quietly
   hsc_log_set_sink(log_to_stderr, NULL);
   cli.out_style = hsc_terminal_style(STDOUT_FILENO, HSC_COLOR_AUTO);

@@ -55,13 +55,15 @@ static hsc_status *run(const void *args_of_command, hsc_cli *cli) {
                             &port);
   if (!status) {
     hsc_cli_print(cli, "http://127.0.0.1:%d/%s/\n", port, hsc_serve_token(serve));
-    fflush(stdout);
-    hsc_cli_say(cli,
-                "%s is served to this machine only, to whoever has the address; Ctrl-C ends it",
-                hsc_serve_root(serve));
-    int which = 0;
-    sigwait(&ends, &which);
-    hsc_cli_say(cli, "ended");
+    // Nobody could come without the address; cli_main says why it was not printed.
+    if (fflush(stdout) == 0) {
+      hsc_cli_say(cli,
+                  "%s is served to this machine only, to whoever has the address; Ctrl-C ends it",
+                  hsc_serve_root(serve));
+      int which = 0;
+      sigwait(&ends, &which);
+      hsc_cli_say(cli, "ended");
+    }
     // A page that is being made is not waited for longer than this.
     signal(SIGALRM, end_now);
     alarm(END_SECONDS);

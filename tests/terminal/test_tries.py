@@ -17,6 +17,7 @@ of src/cli/passes_verbs.def: one without a row here fails the test. What is aske
 """
 
 import argparse
+import contextlib
 import json
 import os
 import pathlib
@@ -60,9 +61,11 @@ class Row:
         self.json, self.refusals = json, refusals
         self.slow = more.get("slow", False)  # seconds: all tries with --all alone
         self.runs = more.get("runs", True)  # False: needs what is not here, so refusals alone
+        self.serves = more.get("serves", False)  # prints where it is, and ends when it is told to
+        self.feed = more.get("feed", b"")  # what it reads
 
 
-# command, or command and verb: its row; a text says why there is none
+# command, or command and verb: its row
 ROWS = {
     "passes list": Row("passes list {in}", "program"),
     "passes dump": Row("passes dump {in} -o {out}", "program", json=False),
@@ -85,7 +88,7 @@ ROWS = {
     "top": Row("top {in}", "capture", json=False),
     "export": Row("export {in} -o {out}", "capture", suffix=".json", json=False),
     "report": Row("report {in} -o {out}", "result", suffix=".html", json=False),
-    "serve": "a server: tests/browser/test_serve.py",
+    "serve": Row("serve {in}", "folder", json=False, serves=True),
     "run": Row("run {in} --runs 3", "program"),
     "patterns": Row(
         "patterns {in} --trials 1 --warmup 1 -o {out}", "program", suffix=".json", slow=True
@@ -116,7 +119,7 @@ ROWS = {
     "help": Row("help", json=False),
     "completion": Row("completion bash", json=False),
     "version": Row("version"),
-    "worker": "speaks JSON with its parent",
+    "worker": Row("worker", json=False, feed=b'{"id": 1, "job": "hello"}\n'),
 }
 number = failed = 0
 
@@ -155,6 +158,7 @@ class World:
         self.run("trace -o in.hsc -- {hloscope} run in.hlo --runs 5", folder=self.keep)
         self.good = {
             "program": self.keep / "in.hlo",
+            "folder": self.keep,
             "capture": self.keep / "in.hsc",
             "result": self.keep / "in.json",
             "samples": self.keep / "in.csv",
@@ -190,8 +194,12 @@ class World:
 
     def run(self, text, given=None, out=None, folder=None, stdin=None, more=(), wrap=(), **env):
         words = [*wrap, *self.words(text, given, out), *more]
-        source = stdin if stdin is not None else subprocess.DEVNULL
-        with tempfile.TemporaryFile() as outs, tempfile.TemporaryFile() as errs:
+        row = ROWS.get(text.split()[0]) or ROWS.get(" ".join(text.split()[:2]))
+        with contextlib.ExitStack() as files:
+            outs, errs, fed = (files.enter_context(tempfile.TemporaryFile()) for _ in range(3))
+            fed.write(row.feed if row else b"")
+            fed.seek(0)
+            source = stdin if stdin is not None else fed
             process = subprocess.Popen(
                 words,
                 cwd=folder or self.folder(),
@@ -204,6 +212,8 @@ class World:
             found = 0
             while not found and time.monotonic() < limit:
                 found, status, used = os.wait4(process.pid, os.WNOHANG)
+                if not found and row and row.serves and os.fstat(outs.fileno()).st_size:
+                    process.send_signal(signal.SIGINT)
                 time.sleep(0 if found else 0.005)
             if not found:
                 process.kill()
@@ -250,9 +260,11 @@ def refusal(said, name, codes=(1, 3)):
     return problems
 
 
-def bad_file(make, name="wrong.hlo", any_bytes=False):
+def bad_file(make, name="wrong.hlo", any_bytes=False, good_for=()):
     def attempt(row, world):
-        if not row.kind or (any_bytes and row.kind == "log"):  # any bytes are a log
+        if not row.kind or row.kind in good_for:
+            return None
+        if any_bytes and row.kind == "log":  # any bytes are a log
             return None
         folder = world.folder()
         given = folder / name
@@ -428,6 +440,9 @@ def two_at_once(row, world):
         )
         for _ in range(2)
     ]
+    for p in pair if row.serves else []:
+        p.stdout.read(1)  # it serves
+        p.send_signal(signal.SIGINT)
     texts = [p.communicate(timeout=LIMIT_S) for p in pair]
     said = Said(
         max((p.returncode for p in pair), key=abs),
@@ -522,7 +537,7 @@ def in_shell(script):
         prints = bool(world.run(row.words, given, "out" + row.suffix).out)
         if said.code not in ((1,) if prints else row.codes):
             problems.append(f"exit code {said.code} (prints: {prints})")
-        if prints and "error: standard output" not in said.err:
+        if prints and not re.search("error: (standard output|worker: cannot answer)", said.err):
             problems.append("does not say that nothing could be written")
         return problems, said
 
@@ -623,7 +638,7 @@ TRIES = {
     "an option mistyped": mistyped_option,
     "no input": without_input,
     "a file that is not there": bad_file(lambda path: None, "not there.hlo"),
-    "a folder": bad_file(lambda path: path.mkdir()),
+    "a folder": bad_file(lambda path: path.mkdir(), good_for=["folder"]),
     "an empty file": bad_file(write(b""), any_bytes=True),
     "random bytes": bad_file(write(bytes(i * i * 31 % 251 for i in range(5000))), any_bytes=True),
     "prose": bad_file(
@@ -699,7 +714,7 @@ def main() -> int:
         os.chmod(scratch, 0o755)
         world = World(options.hloscope.resolve(), pathlib.Path(scratch))
         for name, row in ROWS.items():
-            if isinstance(row, str) or not re.search(options.only, name):
+            if not re.search(options.only, name):
                 continue
             for attempt, function in TRIES.items():
                 if options.attempt and not re.search(options.attempt, attempt):
