@@ -50,7 +50,9 @@ class PlatformDistribution(Distribution):
 setup(
     version=(HERE.parent / "VERSION").read_text().strip(),
     packages=["hloscope", "jax_plugins.hloscope"],
-    package_data={"hloscope": ["lib/*", "site/*.py", *(f"{name}/*/*" for name in DATA)]},
+    package_data={
+        "hloscope": ["lib/*", "site/*.py", "*.pyi", "py.typed", *(f"{name}/*/*" for name in DATA)]
+    },
     cmdclass={"build_py": BuildWithLibraries},
     distclass=PlatformDistribution,
 )

@@ -52,15 +52,22 @@ def values(lower, text, arguments):
     return arrays if len(arrays) == count else None
 
 
+def _name(text):
+    """What the program calls itself: answers and pages name the file."""
+    found = re.match(rb"(?:\s*//.*\n|\s)*(?:module @|HloModule )(\w[\w.-]{0,79})", text[:4096])
+    return found.group(1).decode() if found else "program"
+
+
 def write(program, arguments, directory):
     """The path of the program and that of its inputs; the latter is None where hloscope is to make
     them. What is no file yet is written into `directory`."""
     text, lower = lowered(program, arguments)
-    path, inputs = os.path.join(directory, "program"), None
+    inputs = None
     if isinstance(text, str) and "\n" in text:
         text = text.encode()
     if not isinstance(text, (bytes, bytearray)):
         return os.fspath(text), None
+    path = os.path.join(directory, _name(text))
     with open(path, "wb") as file:
         file.write(text)
     arrays = values(lower, text.decode(), arguments) if lower is not None and arguments else None

@@ -55,7 +55,10 @@ def _command(*arguments, ok=(0,)):
     from . import _program
 
     done = subprocess.run(
-        [_program.path(), *map(os.fspath, arguments)], capture_output=True, text=True, check=False
+        [_program.path(), *map(os.fspath, arguments), "--quiet"],  # errors alone on stderr
+        capture_output=True,
+        text=True,
+        check=False,
     )
     if done.returncode not in ok:
         try:
@@ -85,8 +88,8 @@ def _seconds(value):
     return f"{value * 1e9:.3g} ns"
 
 
-def _range(value, low, high):
-    return f"{value:.3g}" if low is None else f"{value:.3g} ({low:.3g} to {high:.3g})"
+def _range(value, low, high, words=""):
+    return f"{value:.3g}{words}" + ("" if low is None else f" ({low:.3g} to {high:.3g})")
 
 
 def _rows_html(headline, rows):
@@ -125,15 +128,14 @@ class Comparison:
         )
 
     def __str__(self):
-        if self.verdict == "faster":
-            what = f"{1 / self.ratio:.3g} times faster ({1 / self.high:.3g} to {1 / self.low:.3g})"
+        if self.verdict == "faster":  # so there is an interval
+            what = _range(1 / self.ratio, 1 / self.high, 1 / self.low, " times faster")
         elif self.verdict == "slower":
-            what = f"{self.ratio:.3g} times slower ({self.low:.3g} to {self.high:.3g})"
+            what = _range(self.ratio, self.low, self.high, " times slower")
         else:
-            what = (
-                f"{self.verdict}, {self.ratio:.3g} times the time ({self.low:.3g} to"
-                f" {self.high:.3g})"
-            )
+            times = _range(self.ratio, self.low, self.high, " times the time")
+            why = "" if self.low is not None else "; too few processes for an interval"
+            what = f"{self.verdict}, {times}{why}"
         return (
             f"{what}: {_seconds(self.first_seconds)} against {_seconds(self.second_seconds)},"
             f" {self.rounds} processes each, in turn"

@@ -94,7 +94,9 @@ class Run:
         return self.document["devices"][0]["outputs"]
 
     def __repr__(self):
-        time = "" if self.seconds is None else f", {self.seconds:.3g} s a run"
+        from .comparing import _seconds
+
+        time = "" if self.seconds is None else f", {_seconds(self.seconds)} a run"
         return (
             "<hloscope.Run on"
             f" {self.device}{time}{', degraded: ' + self.warning if self.degraded else ''}>"
@@ -130,8 +132,8 @@ def run(
     limit=None,
     save_outputs=None,
 ):
-    """Compiles and runs `program`, or a function of JAX on its `arguments`, on `device` (as `hloscope run --device` takes it), then on each of `fallback` until one
-    manages it.
+    """Compiles and runs `program`, or a function of JAX on its `arguments`, on `device` (as
+    `hloscope run --device` takes it), then on each of `fallback` until one manages it.
 
     A failure that the knowledge base has a remedy for is tried again with it before the next
     device's turn. `options` are compile options by XLA's names; `limit` is in seconds, for a step

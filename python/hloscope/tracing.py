@@ -27,6 +27,7 @@ import importlib.abc
 import importlib.util
 import json
 import os
+import re
 import sys
 import threading
 import warnings
@@ -254,6 +255,7 @@ _active = []  # open profiles, innermost last
 _inherited = None  # the recorder of a process that `hloscope trace` started
 _lock = threading.RLock()
 _recorders = []  # of this process
+_recorded = set()  # captures that profiles of this process wrote, as absolute paths
 
 
 def _current():
@@ -346,6 +348,7 @@ class profile:
         if self._pjrt:
             _trace_plugins(self.path)
         self._recorder = _Recorder(self.path, categories, max_bytes, label)
+        _recorded.add(os.path.abspath(self.path))
         _set_paused(False)
         _active.append(self)
         return self
@@ -684,7 +687,12 @@ class Table:
 
     @property
     def notes(self):
-        return self.document["notes"]
+        notes = self.document["notes"]
+        if os.path.abspath(os.fsdecode(self._what[0])) not in _recorded:
+            return notes
+        # the recording of calls is paused and not ended by a profile: the next one goes on with it
+        this = re.compile(rf"process {os.getpid()} \(.*\) did not end its recording")
+        return [note for note in notes if not this.match(note)]
 
     def __len__(self):
         return len(self.rows)
@@ -782,7 +790,7 @@ def _shown(value, unit):
     if value is None:
         return "-"
     if unit == "ns" and isinstance(value, (int, float)):
-        for scale, name in ((1e9, "s"), (1e6, "ms"), (1e3, "us")):
+        for scale, name in ((1e9, "s"), (1e6, "ms"), (1e3, "µs")):
             if abs(value) >= scale:
                 return f"{value / scale:.3g} {name}"
         return f"{value:.3g} ns"

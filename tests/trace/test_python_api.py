@@ -123,6 +123,10 @@ def main():
         hloscope.counter("loss", 1.5)
         hloscope.instant("now", step=7)
     decorated(3)
+    with hloscope.profile(os.path.join(directory, "calls.hsc")) as calls:
+        decorated(4)
+    notes = " ".join(calls.table().notes)
+    check("a profile that ended is not called one that did not", "did not end" not in notes, notes)
     rows = p.table("events").rows
     names = [row["name"] for row in rows]
     check(

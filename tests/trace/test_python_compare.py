@@ -4,6 +4,7 @@ PYTHON-DIR ROOT"""
 
 import ast
 import doctest
+import importlib
 import inspect
 import os
 import pathlib
@@ -140,8 +141,33 @@ def blame_finds_nothing_and_says_why():
 
 @case
 def a_comparison_shows_itself():
-    page = hloscope.compare(SMALL, SMALL, rounds=1)._repr_html_()
+    found = hloscope.compare(SMALL, SMALL, rounds=2)
+    page = found._repr_html_()
     assert page.count("<tr>") == 4 and "processes" in page, page
+    assert found.verdict == "cannot tell" and found.low is None, vars(found)
+    assert "too few processes for an interval" in repr(found), found
+
+
+@case
+def answers_name_the_program_and_not_what_was_going_on():
+    from hloscope import _arguments
+
+    with tempfile.TemporaryDirectory() as folder:
+        for text, name in (
+            (near(1), "m"),
+            ("// a remark\nmodule @jit_step attributes {} {\n}\n", "jit_step"),
+            ("module @.. {\n}\n", "program"),
+            (b"ML\xefR\n", "program"),
+        ):
+            path, _ = _arguments.write(text, (), folder)
+            assert os.path.basename(path) == name, (path, name)
+    assert "changed m on cpu" in str(hloscope.passes(near(1)))
+    try:
+        hloscope.report(near(1), device="nowhere")
+    except hloscope.Error as error:
+        assert str(error).startswith("error: unknown device"), error
+    else:
+        raise AssertionError("nothing was raised")
 
 
 @case
@@ -150,27 +176,41 @@ def the_examples_of_the_modules_hold():
     assert found.attempted > 0 and found.failed == 0, found
 
 
+def stub_is_as(node, there, where):
+    """A function of a stub, without types left out, has the parameters of the one that runs."""
+    takes = (*node.args.args, node.args.vararg, *node.args.kwonlyargs, node.args.kwarg)
+    names = [a for a in takes if a]
+    untyped = [a.arg for a in names if not a.annotation and a.arg != "self"]
+    assert node.returns and not untyped, (where, node.name, untyped)
+    if any("overload" in ast.dump(one) for one in node.decorator_list) or isinstance(
+        there, property
+    ):
+        return
+    found = list(inspect.signature(there).parameters)
+    if found[-1:] == ["options"] or found[:1] == ["exc"]:  # passed on
+        return
+    named = [a.arg for a in names]
+    assert named == found or found[-1:] == ["exc"], (where, node.name, named, found)
+
+
 @case
 def the_stubs_are_what_is_there():
-    stub = ast.parse((pathlib.Path(sys.argv[1]) / "hloscope/__init__.pyi").read_text())
-    checked = 0
-    for node in stub.body:
-        if isinstance(node, ast.FunctionDef):
-            there = list(inspect.signature(getattr(hloscope, node.name)).parameters)
-            names = [a.arg for a in (*node.args.args, node.args.vararg, *node.args.kwonlyargs) if a]
-            has_more = node.args.vararg and there[-1] == "options"  # passed on to compare
-            assert has_more or sorted(names) == sorted(there), (node.name, names, there)
-            checked += 1
-        elif isinstance(node, ast.ClassDef):
-            there = getattr(hloscope, node.name)
-            for part in node.body:
-                if isinstance(part, ast.FunctionDef):
-                    assert hasattr(there, part.name), (node.name, part.name)
-            checked += 1
-    named = {node.name for node in stub.body if hasattr(node, "name")}
-    named |= {a.asname for n in stub.body if isinstance(n, ast.ImportFrom) for a in n.names}
-    missing = set(hloscope._LAZY) - named
-    assert checked > 8 and not missing, missing
+    folder = pathlib.Path(sys.argv[1]) / "hloscope"
+    stubbed = set()
+    for name in sorted({"__init__", *hloscope._LAZY.values()}):
+        stub = ast.parse((folder / f"{name}.pyi").read_text())
+        module = hloscope if name == "__init__" else importlib.import_module(f"hloscope.{name}")
+        for node in stub.body:
+            if isinstance(node, ast.FunctionDef):
+                stub_is_as(node, getattr(module, node.name), name)
+            elif isinstance(node, ast.ClassDef) and name != "__init__":
+                there = getattr(module, node.name)
+                for part in (p for p in node.body if isinstance(p, ast.FunctionDef)):
+                    stub_is_as(part, inspect.getattr_static(there, part.name), node.name)
+            elif isinstance(node, ast.ImportFrom) and name == "__init__":
+                stubbed |= {a.asname for a in node.names}
+    assert stubbed == set(hloscope._LAZY), stubbed ^ set(hloscope._LAZY)
+    assert (folder / "py.typed").exists()
 
 
 @case
