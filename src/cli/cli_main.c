@@ -157,9 +157,9 @@ static const char *join_arguments(int argc, char *const *argv, hsc_arena *arena)
   return text;
 }
 
-// A file or socket that is opened takes the lowest free number: where a shell closed standard output
-// or the errors' stream (`>&-`), what is printed would go into it. Opened the wrong way round, so
-// that reading and writing still fail as they do on what is closed.
+// A file or socket that is opened takes the lowest free number: where a shell closed standard
+// output or the errors' stream (`>&-`), what is printed would go into it. Opened the wrong way
+// round, so that reading and writing still fail as they do on what is closed.
 static void hold_closed_streams(void) {
   for (int stream = STDIN_FILENO; stream <= STDERR_FILENO; stream++)
     if (fcntl(stream, F_GETFD) == -1 && errno == EBADF)
