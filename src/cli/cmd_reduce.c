@@ -199,8 +199,7 @@ static hsc_status *run(const void *args_of_command, hsc_cli *cli) {
   hsc_cli_catch_interrupt();
   HSC_GOTO(hsc_reduce_program(&o, &reduction));
   HSC_GOTO(hsc_reduction_write(&o, &reduction, base_name(args, cli->arena), &document));
-  if (o.store)
-    HSC_GOTO(hsc_store_finish(o.store, reduction.experiment, "done", document));
+  HSC_GOTO(hsc_task_table_end(&reduction.tasks, NULL, false, document));
   if (cli->format == HSC_FORMAT_JSON) {
     HSC_GOTO(hsc_cli_document(cli, document));
   } else {

@@ -38,6 +38,13 @@ const char *hsc_outcome_text(hsc_outcome outcome) {
   return text[outcome];
 }
 
+hsc_outcome hsc_outcome_of_text(const char *text) {
+  for (int i = HSC_OUTCOME_OK; i <= HSC_OUTCOME_TIMEOUT; i++)
+    if (text && !strcmp(hsc_outcome_text((hsc_outcome)i), text))
+      return (hsc_outcome)i;
+  return HSC_OUTCOME_ERROR;
+}
+
 // Processes that the kernel killed for memory in our control group so far; 0 when it does not tell.
 static int64_t oom_kill_count(void) {
   FILE *file = fopen("/sys/fs/cgroup/memory.events", "r");

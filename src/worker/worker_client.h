@@ -53,6 +53,7 @@ typedef enum hsc_outcome {
 } hsc_outcome;
 // "ok", "error", "unsupported", "out_of_memory", "abort", "timeout"
 const char *hsc_outcome_text(hsc_outcome outcome);
+hsc_outcome hsc_outcome_of_text(const char *text);  // ERROR for any other text, and for NULL
 
 typedef struct hsc_answer {
   hsc_outcome outcome;

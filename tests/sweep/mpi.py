@@ -24,11 +24,32 @@ MPIRUN = [
     "--oversubscribe",
     "--enable-recovery",
 ]
+# Each thread has bins of its own, which are temporaries.
+BINS = """HloModule bins
+add {
+  a = s32[] parameter(0)
+  b = s32[] parameter(1)
+  ROOT s = s32[] add(a, b)
+}
+ENTRY main {
+  table = s32[1000] parameter(0)
+  index = s32[1000000,1] parameter(1)
+  update = s32[1000000] parameter(2)
+  ROOT r = s32[1000] scatter(table, index, update), update_window_dims={},
+    inserted_window_dims={0}, scatter_dims_to_operand_dims={0}, index_vector_dim=1, to_apply=add
+}
+"""
 
 
-def hloscope(*words: object, program: pathlib.Path = HLOSCOPE) -> subprocess.CompletedProcess:
+def hloscope(
+    *words: object, program: pathlib.Path = HLOSCOPE, **environment: str
+) -> subprocess.CompletedProcess:
     return subprocess.run(
-        [str(program), *map(str, words)], capture_output=True, text=True, timeout=120
+        [str(program), *map(str, words)],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        env={**os.environ, **environment},
     )
 
 
@@ -194,6 +215,22 @@ def main() -> int:
             state["torn_lines"] == 2 and table(at) == right,
             "a line that was cut off is done again; a file that is there twice changes nothing",
             state,
+        )
+
+        bins = here / "bins.hlo"
+        bins.write_text(BINS)
+        tables = {}
+        for cores in (1, 3):
+            at = here / f"bins-{cores}"
+            planned = hloscope(
+                *("sweep", "plan", "compile", bins, "-q", "-o", at), HLOSCOPE_THREADS="3"
+            )
+            hloscope("sweep", "run", at, "-q", HLOSCOPE_THREADS=str(cores))
+            tables[cores] = table(at)
+        check(
+            planned.returncode == 0 and "12096" in tables[3] and tables[1] == tables[3],
+            "a process that has one core of three gives the same rows",
+            tables,
         )
 
         alone = here / "alone"

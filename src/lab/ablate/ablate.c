@@ -184,26 +184,21 @@ static hsc_status *names_of_json(json_t *rows, hsc_pass_list *list) {
 
 static hsc_status *find_passes(ablate_run *run) {
   const hsc_ablate_options *o = run->options;
-  char *stored_status = NULL;
-  char *stored_message = NULL;
-  json_t *stored = NULL;
+  hsc_task_row row;
   json_t *answer = NULL;
   hsc_lab_worker *worker = NULL;
   hsc_answer start = {0};
-  hsc_status *status = hsc__ablate_stored(run, "passes", &stored_status, &stored_message, &stored);
-  if (!status && stored) {
-    run->device = json_incref(json_object_get(stored, "device"));
-    status = names_of_json(json_object_get(stored, "rows"), &run->passes);
+  hsc_status *status = hsc_task_table_find(&run->tasks, "passes", &row);
+  if (!status && row.state) {
+    run->device = json_incref(json_object_get(row.answer, "device"));
+    status = names_of_json(json_object_get(row.answer, "rows"), &run->passes);
     goto done;
   }
   if (status)
     goto done;
   if (o->progress)
     o->progress(o->user, 0, 1, -1, "finding the passes");
-  HSC_GOTO(hsc_lab_worker_create(
-      &(hsc_lab_worker_options){
-          .device = o->device, .executable = o->executable, .no_disk_cache = true, .stop = o->stop},
-      &worker));
+  HSC_GOTO(hsc_task_worker(&run->setting, &worker));
   HSC_GOTO(hsc_lab_worker_start(worker, &start));
   if (start.outcome != HSC_OUTCOME_OK)
     HSC_GOTO(hsc_answer_take_status(&start));
@@ -215,18 +210,15 @@ static hsc_status *find_passes(ablate_run *run) {
       .scratch = run->scratch,
       .dumps = o->that_changed && o->device->source != HSC_DEVICE_BUILT_IN,
       .bare = true,
-      .limit_ns = hsc__ablate_limit(run, o->limit_ns)};
+      .limit_ns = hsc_task_limit(&run->setting, o->limit_ns)};
   HSC_GOTO(hsc_passes_collect(worker, &collect, &run->passes));
   hsc_scratch_empty(run->scratch);
   run->device = json_incref(start.body);
   answer = json_pack("{s:O, s:o}", "device", run->device, "rows", names_json(&run->passes));
-  HSC_GOTO(hsc_store_put_task(o->store, run->experiment,
-                              &(hsc_task){.key = "passes", .status = "ok", .answer = answer}));
+  HSC_GOTO(hsc_task_table_keep(&run->tasks, "passes", "ok", NULL, answer));
 done:
   json_decref(answer);
-  json_decref(stored);
-  hsc_free(stored_status);
-  hsc_free(stored_message);
+  hsc_task_row_deinit(&row);
   hsc_answer_deinit(&start);
   hsc_lab_worker_destroy(worker);
   return status;
@@ -269,39 +261,29 @@ static hsc_status *plan_hash(const hsc_ablate_options *o, char out_hash[33]) {
 static hsc_status *begin(ablate_run *run) {
   const hsc_ablate_options *o = run->options;
   char plan[33];
-  char *ignored[2] = {NULL, NULL};
-  json_t *legs = NULL;
+  hsc_task_row legs;
   HSC_TRY(plan_hash(o, plan));
   HSC_TRY(hsc_environment_capture(true, &run->environment));
-  if (o->resume) {
-    HSC_TRY(hsc_store_resumable(o->store, plan, &run->experiment));
-    if (run->experiment) {
-      run->resumed = true;
-      HSC_TRY(hsc__ablate_stored(run, "legs", &ignored[0], &ignored[1], &legs));
-      double earlier_s = hsc_json_number(json_object_get(legs, "seconds"));
-      run->earlier_s = isfinite(earlier_s) ? earlier_s : 0;
-      hsc_free(ignored[0]);
-      hsc_free(ignored[1]);
-      json_decref(legs);
-      return hsc_store_reopen(o->store, run->experiment);
-    }
-  }
   json_t *configuration =
       json_pack("{s:s, s:i, s:i, s:b, s:i, s:i, s:f}", "program", o->program, "placebos",
                 o->placebo_count, "jobs", o->jobs, "timing", o->timing, "processes",
                 o->process_count, "blocks", o->block_count, "margin", o->margin);
-  hsc_status *status = hsc_store_begin(o->store,
-                                       &(hsc_experiment){.kind = "ablate",
-                                                         .command = o->command ? o->command : "",
-                                                         .device = o->device->text,
-                                                         .subject = o->program,
-                                                         .plan = plan,
-                                                         .seed = o->seed,
-                                                         .configuration = configuration,
-                                                         .environment = run->environment},
-                                       &run->experiment);
+  hsc_experiment experiment = {.kind = "ablate",
+                               .command = o->command ? o->command : "",
+                               .device = o->device->text,
+                               .subject = o->program,
+                               .plan = plan,
+                               .seed = o->seed,
+                               .configuration = configuration,
+                               .environment = run->environment};
+  hsc_status *status = hsc_task_table_begin(o->store, o->resume, &experiment, &run->tasks);
   json_decref(configuration);
-  return status;
+  HSC_TRY(status);
+  HSC_TRY(hsc_task_table_find(&run->tasks, "legs", &legs));
+  double earlier_s = hsc_json_number(json_object_get(legs.answer, "seconds"));
+  run->earlier_s = isfinite(earlier_s) ? earlier_s : 0;
+  hsc_task_row_deinit(&legs);
+  return NULL;
 }
 
 static hsc_status *baseline_status(const ablate_variant *v) {
@@ -340,10 +322,8 @@ static hsc_status *measure(ablate_run *run) {
 // How long this leg and those before it took, for the next one.
 static hsc_status *keep_leg(ablate_run *run) {
   json_t *seconds = json_pack("{s:f}", "seconds", hsc__ablate_wall_seconds(run));
-  hsc_status *status =
-      seconds ? hsc_store_put_task(run->options->store, run->experiment,
-                                   &(hsc_task){.key = "legs", .status = "ok", .answer = seconds})
-              : hsc_status_out_of_memory();
+  hsc_status *status = seconds ? hsc_task_table_keep(&run->tasks, "legs", "ok", NULL, seconds)
+                               : hsc_status_out_of_memory();
   json_decref(seconds);
   return status;
 }
@@ -370,7 +350,12 @@ static void release(ablate_run *run) {
 }
 
 hsc_status *hsc_ablate(const hsc_ablate_options *options, json_t **out_result) {
-  ablate_run run = {.options = options, .started_ns = hsc_wall_ns()};
+  ablate_run run = {.options = options,
+                    .setting = {.device = options->device,
+                                .executable = options->executable,
+                                .stop = options->stop,
+                                .deadline_ns = options->deadline_ns},
+                    .started_ns = hsc_wall_ns()};
   hsc_status *status = NULL;
   *out_result = NULL;
   pthread_mutex_init(&run.lock, NULL);
@@ -383,7 +368,7 @@ hsc_status *hsc_ablate(const hsc_ablate_options *options, json_t **out_result) {
     status = keep_leg(&run);
   if (!status)
     status = hsc__ablate_document(&run, out_result);
-  status = hsc_store_end(options->store, run.experiment, status, run.interrupted, *out_result);
+  status = hsc_task_table_end(&run.tasks, status, run.interrupted, *out_result);
 done:
   release(&run);
   return status;

@@ -194,12 +194,12 @@ hsc_status *hsc__ablate_document(ablate_run *run, json_t **out_result) {
   bool done = !run->interrupted || (run->out_of_time && run->timing);
   json_object_set_new(result, "status", json_string(done ? "done" : "interrupted"));
   json_object_set_new(result, "ended_by",
-                      run->interrupted ? json_string(hsc__ablate_ended_by(run)) : json_null());
+                      run->interrupted ? json_string(run->ended_by) : json_null());
   json_object_set_new(result, "platform_version",
                       json_incref(json_object_get(run->device, "platform_version")
                                       ? json_object_get(run->device, "platform_version")
                                       : json_null()));
-  json_object_set_new(result, "experiment", json_integer((json_int_t)run->experiment));
+  json_object_set_new(result, "experiment", json_integer((json_int_t)run->tasks.experiment));
   json_object_set_new(result, "environment", json_incref(run->environment));
   json_object_set_new(
       result, "baseline",

@@ -4,6 +4,7 @@
 #include <pthread.h>
 
 #include "lab/ablate/ablate.h"
+#include "lab/dispatch/task_table.h"
 #include "lab/passes/optimized.h"
 
 typedef enum variant_kind {
@@ -53,9 +54,11 @@ typedef struct ablate_run {
   hsc_pass_list passes;
   ablate_variant *variants;  // [variant_count]; 0 is the baseline, the placebos follow
   int variant_count, variant_capacity;
-  int64_t experiment;
-  bool resumed, interrupted;
-  bool out_of_time;  // interrupted by options->deadline_ns
+  hsc_task_table tasks;
+  hsc_task_setting setting;  // of every worker
+  bool interrupted;
+  bool out_of_time;      // interrupted by options->deadline_ns
+  const char *ended_by;  // of an interrupted one: "an interrupt", "the time budget"
   json_t *environment, *device, *timing;
   // rows of hsc_compare_outputs: the baseline on inputs moved by their last place, against the
   // baseline; NULL = not run
@@ -73,12 +76,8 @@ typedef struct ablate_run {
   // tasks of the running phase, dispatched to the slots
   pthread_mutex_t lock;  // of everything below, the store and progress
   int task_from;         // variant of task 0
-  int fresh_count;       // of the running phase: tasks that were not taken from the store
 } ablate_run;
 
-// Stored answer of a task, or NULL. With the lock held.
-HSC_MUST_USE hsc_status *hsc__ablate_stored(
-    ablate_run *run, const char *key, char **out_status, char **out_message, json_t **out_answer);
 // A request of `job` for a variant: program, transforms, overrides with the passes that are off.
 // NULL = no memory.
 json_t *hsc__ablate_request(const ablate_run *run, const char *job, const char *disable);
@@ -92,12 +91,13 @@ HSC_MUST_USE hsc_status *hsc__ablate_dispatch(ablate_run *run,
 bool hsc__ablate_stopped(ablate_run *run);
 // Wall time of this command and of those that it goes on from.
 double hsc__ablate_wall_seconds(const ablate_run *run);
-// What ended it before it was through: "an interrupt", "the time budget".
-const char *hsc__ablate_ended_by(const ablate_run *run);
-// The limit of a job that may take `limit_ns`: no longer than the command has left.
-int64_t hsc__ablate_limit(const ablate_run *run, int64_t limit_ns);
-// Whether a job died of the interrupt or of the command's end, and says nothing of its program.
-bool hsc__ablate_cut_off(ablate_run *run, hsc_outcome outcome);
+// hsc_task_call, which notes in the run that it was cut off.
+HSC_MUST_USE hsc_status *hsc__ablate_call(ablate_run *run,
+                                          hsc_lab_worker **worker,
+                                          json_t *request,
+                                          int64_t limit_ns,
+                                          hsc_answer *out_answer,
+                                          hsc_task_end *out_end);
 // Keeps the error's code in the body of an answer that is not OK ("error_code"), where the store
 // and resuming find it.
 void hsc__ablate_keep_code(hsc_answer *answer);
@@ -105,7 +105,6 @@ void hsc__ablate_keep_code(hsc_answer *answer);
 const char *hsc__ablate_code(const json_t *answer);
 // "tree_reduction_rewriter.cc:94" out of a message; NULL = none. Heap.
 char *hsc__ablate_where(const char *text);
-hsc_outcome hsc__ablate_outcome(const char *text);  // of hsc_outcome_text
 
 // ---- timing (ablate_time.c, ablate_plan.c) ----
 
@@ -144,13 +143,21 @@ double hsc__ablate_group_seconds(const ablate_timing *timing, const ablate_group
 HSC_MUST_USE hsc_status *hsc__ablate_describe_times(ablate_timing *timing,
                                                     const char *ended_by,
                                                     double seconds);
-// A request of the job "interleave" for these compile options. NULL = no memory.
-json_t *hsc__ablate_interleave(const ablate_run *run,
-                               json_t *variants,
-                               int64_t blocks,
-                               int64_t iterations,
-                               int64_t warmups,
-                               uint64_t order);
+// One process in which programs take turns.
+typedef struct ablate_turns {
+  const char *key;              // of the task
+  const char *const *disabled;  // [count] what is off in each program
+  int count;
+  int64_t blocks, iterations, warmups;
+  uint64_t order;
+  bool kernels;
+  int64_t limit_ns;
+} ablate_turns;
+// Runs it in a worker of its own, or takes what an earlier run kept. *out_row without a state: it
+// was cut off.
+HSC_MUST_USE hsc_status *hsc__ablate_take_turns(ablate_run *run,
+                                                const ablate_turns *turns,
+                                                hsc_task_row *out_row);
 
 // ablate_structure.c
 HSC_MUST_USE hsc_status *hsc__ablate_compile_all(ablate_run *run, int from, int to);

@@ -55,13 +55,8 @@ static hsc_status *run_once(ablate_run *run,
                             const ablate_variant *v,
                             bool perturbed,
                             const char *directory,
-                            hsc_answer *answer) {
-  if (!*worker)
-    HSC_TRY(hsc_lab_worker_create(&(hsc_lab_worker_options){.device = run->options->device,
-                                                            .executable = run->options->executable,
-                                                            .no_disk_cache = true,
-                                                            .stop = run->options->stop},
-                                  worker));
+                            hsc_answer *answer,
+                            hsc_task_end *end) {
   json_t *request = hsc__ablate_request(run, "run", v->disable);
   json_t *drop = json_pack("{s:s}", "job", "drop");
   if (!request || !drop)
@@ -71,8 +66,7 @@ static hsc_status *run_once(ablate_run *run,
   // the least that moves anything
   if (perturbed)
     json_object_set_new(request, "perturb", json_real(1e-30));
-  hsc_status *status =
-      hsc_lab_worker_call(*worker, request, hsc__ablate_limit(run, run->options->limit_ns), answer);
+  hsc_status *status = hsc__ablate_call(run, worker, request, run->options->limit_ns, answer, end);
   // What it holds on the device would be there beside the next one.
   if (!status && answer->outcome == HSC_OUTCOME_OK) {
     hsc_answer dropped;
@@ -187,9 +181,8 @@ static bool is_due(const ablate_variant *v, int number) {
 static hsc_status *numbers_task(ablate_run *run, hsc_lab_worker **worker, int number) {
   int at = run->task_from + number;
   ablate_variant *v = &run->variants[at];
-  char *stored_status = NULL;
-  char *stored_message = NULL;
-  json_t *stored = NULL;
+  hsc_task_row row = {0};
+  hsc_task_end end;
   hsc_answer answer = {0};
   hsc_bytes key = {0};
   hsc_bytes directory = {0};
@@ -200,17 +193,14 @@ static hsc_status *numbers_task(ablate_run *run, hsc_lab_worker **worker, int nu
   hsc_bytes_printf(&directory, "%s/run_%d", run->scratch, at);
   HSC_GOTO(hsc_bytes_status(&directory));
   pthread_mutex_lock(&run->lock);
-  status = hsc__ablate_stored(run, hsc_bytes_text(&key), &stored_status, &stored_message, &stored);
-  if (!status && stored)
-    take_run(v, hsc__ablate_outcome(stored_status), stored_message, stored);
-  else
-    run->fresh_count++;
+  status = hsc_task_table_find(&run->tasks, hsc_bytes_text(&key), &row);
+  if (row.state)
+    take_run(v, hsc_task_row_outcome(&row), row.message, row.answer);
   pthread_mutex_unlock(&run->lock);
-  if (status || stored)
+  if (status || row.state)
     goto done;
-  HSC_GOTO(run_once(run, worker, v, false, hsc_bytes_text(&directory), &answer));
-  // of the interrupt
-  if (hsc__ablate_cut_off(run, answer.outcome))
+  HSC_GOTO(run_once(run, worker, v, false, hsc_bytes_text(&directory), &answer, &end));
+  if (end == HSC_TASK_CUT_OFF)
     goto done;
   if (answer.outcome == HSC_OUTCOME_OK)
     HSC_GOTO(judge_outputs(run, answer.body, v->name));
@@ -219,16 +209,11 @@ static hsc_status *numbers_task(ablate_run *run, hsc_lab_worker **worker, int nu
   const char *message = answer.status ? hsc_status_message(answer.status) : NULL;
   pthread_mutex_lock(&run->lock);
   take_run(v, answer.outcome, message, answer.body);
-  status = hsc_store_put_task(run->options->store, run->experiment,
-                              &(hsc_task){.key = hsc_bytes_text(&key),
-                                          .status = hsc_outcome_text(answer.outcome),
-                                          .message = message,
-                                          .answer = answer.body});
+  if (end == HSC_TASK_DONE)
+    status = hsc_task_table_keep_answer(&run->tasks, hsc_bytes_text(&key), &answer);
   pthread_mutex_unlock(&run->lock);
 done:
-  json_decref(stored);
-  hsc_free(stored_status);
-  hsc_free(stored_message);
+  hsc_task_row_deinit(&row);
   hsc_answer_deinit(&answer);
   hsc_bytes_deinit(&key);
   hsc_bytes_deinit(&directory);
@@ -240,11 +225,13 @@ done:
 static hsc_status *measure_rounding(ablate_run *run, hsc_lab_worker **worker) {
   hsc_bytes directory = {0};
   hsc_answer answer = {0};
+  hsc_task_end end;
   json_t *rows = json_array();
   hsc_bytes_printf(&directory, "%s/run_perturbed", run->scratch);
   hsc_status *status = hsc_bytes_status(&directory);
   if (!status)
-    status = run_once(run, worker, &run->variants[0], true, hsc_bytes_text(&directory), &answer);
+    status =
+        run_once(run, worker, &run->variants[0], true, hsc_bytes_text(&directory), &answer, &end);
   if (!status && answer.outcome == HSC_OUTCOME_OK)
     status = hsc_compare_outputs(run->variants[0].outputs, json_object_get(answer.body, "outputs"),
                                  "baseline", "baseline on inputs moved by a last place", rows);
@@ -261,6 +248,7 @@ hsc_status *hsc__ablate_numbers(ablate_run *run, int from, int to) {
   ablate_variant *baseline = &run->variants[0];
   if (!baseline->outputs) {
     hsc_lab_worker *worker = NULL;
+    hsc_task_end end;
     hsc_answer answer = {0};
     hsc_bytes directory = {0};
     hsc_bytes_printf(&directory, "%s/run_0", run->scratch);
@@ -268,7 +256,7 @@ hsc_status *hsc__ablate_numbers(ablate_run *run, int from, int to) {
     if (!status && run->options->progress)
       run->options->progress(run->options->user, 0, to - from, -1, "running the baseline");
     if (!status)
-      status = run_once(run, &worker, baseline, false, hsc_bytes_text(&directory), &answer);
+      status = run_once(run, &worker, baseline, false, hsc_bytes_text(&directory), &answer, &end);
     if (!status) {
       take_run(baseline, answer.outcome, answer.status ? hsc_status_message(answer.status) : NULL,
                answer.body);

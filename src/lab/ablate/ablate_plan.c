@@ -29,23 +29,53 @@ enum {
 static const double TURN_S = 0.01;
 static const double PILOT_SHARE = 0.2;  // of the budget
 
-json_t *hsc__ablate_interleave(const ablate_run *run,
-                               json_t *variants,
-                               int64_t blocks,
-                               int64_t iterations,
-                               int64_t warmups,
-                               uint64_t order) {
+// A request of the job "interleave". NULL = no memory.
+static json_t *request_of(const ablate_run *run, const ablate_turns *turns) {
   json_t *request = hsc__ablate_request(run, "interleave", "");
-  if (!request)
-    return NULL;
+  json_t *variants = json_array();
+  for (int i = 0; i < turns->count; i++) {
+    json_t *one = hsc__ablate_request(run, "compile", turns->disabled[i]);
+    json_array_append(variants, json_object_get(one, "overrides"));
+    json_decref(one);
+  }
+  uint64_t seed = (run->options->seed & 0xffffff) * 1000 + turns->order;
   json_object_del(request, "overrides");
-  json_object_set(request, "variants", variants);
-  json_object_set_new(request, "blocks", json_integer((json_int_t)blocks));
-  json_object_set_new(request, "iterations", json_integer((json_int_t)iterations));
-  json_object_set_new(request, "warmups", json_integer((json_int_t)warmups));
-  json_object_set_new(request, "shuffle_seed",
-                      json_integer((json_int_t)((run->options->seed & 0xffffff) * 1000 + order)));
+  json_object_set_new(request, "variants", variants);
+  json_object_set_new(request, "blocks", json_integer((json_int_t)turns->blocks));
+  json_object_set_new(request, "iterations", json_integer((json_int_t)turns->iterations));
+  json_object_set_new(request, "warmups", json_integer((json_int_t)turns->warmups));
+  json_object_set_new(request, "shuffle_seed", json_integer((json_int_t)seed));
+  if (turns->kernels)
+    json_object_set_new(request, "kernels", json_true());
   return request;
+}
+
+hsc_status *hsc__ablate_take_turns(ablate_run *run,
+                                   const ablate_turns *turns,
+                                   hsc_task_row *out_row) {
+  hsc_lab_worker *worker = NULL;
+  hsc_answer answer = {0};
+  hsc_task_end end;
+  json_t *request = NULL;
+  hsc_status *status = hsc_task_table_find(&run->tasks, turns->key, out_row);
+  if (status || out_row->state)
+    return status;
+  request = request_of(run, turns);
+  if (!request)
+    return hsc_status_out_of_memory();
+  HSC_GOTO(hsc__ablate_call(run, &worker, request, turns->limit_ns, &answer, &end));
+  if (end == HSC_TASK_CUT_OFF)
+    goto done;
+  if (end == HSC_TASK_DONE)
+    HSC_GOTO(hsc_task_table_keep_answer(&run->tasks, turns->key, &answer));
+  out_row->state = hsc_strdup(hsc_outcome_text(answer.outcome));
+  out_row->message = answer.status ? hsc_strdup(hsc_status_message(answer.status)) : NULL;
+  out_row->answer = json_incref(answer.body);
+done:
+  json_decref(request);
+  hsc_answer_deinit(&answer);
+  hsc_lab_worker_destroy(worker);
+  return status;
 }
 
 // Seconds of one run of each program of a group, and of the compiles of all of them.
@@ -82,18 +112,10 @@ static hsc_status *pilot_process(ablate_timing *t,
                                  int process,
                                  double *out_ratios,
                                  bool *out_done) {
+  static const char *const disabled[] = {"", "placebo_of_the_pilot"};
   ablate_run *run = t->run;
   char key[32];
-  char *stored_status = NULL;
-  char *stored_message = NULL;
-  json_t *body = NULL;
-  json_t *variants = json_array();
-  json_t *request = NULL;
-  hsc_lab_worker *worker = NULL;
-  hsc_answer answer = {0};
-  double *ns = NULL;
-  double *variant = NULL;
-  double *block = NULL;
+  hsc_task_row row = {0};
   double x[2][PILOT_BLOCKS][PILOT_ITERATIONS];
   int filled[2][PILOT_BLOCKS] = {{0}};
   size_t n = 0;
@@ -101,68 +123,36 @@ static hsc_status *pilot_process(ablate_timing *t,
   size_t nb = 0;
   *out_done = false;
   snprintf(key, sizeof key, "pilot/%d", process);
-  hsc_status *status = hsc__ablate_stored(run, key, &stored_status, &stored_message, &body);
-  if (status)
-    goto done;
-  if (!body) {
-    static const char *const disabled[] = {"", "placebo_of_the_pilot"};
-    for (size_t i = 0; i < HSC_COUNT_OF(disabled); i++) {
-      json_t *one = hsc__ablate_request(run, "compile", disabled[i]);
-      json_array_append(variants, json_object_get(one, "overrides"));
-      json_decref(one);
-    }
-    request = hsc__ablate_interleave(run, variants, PILOT_BLOCKS, PILOT_ITERATIONS, t->warmups,
-                                     900001 + (uint64_t)process);
-    if (!request)
-      HSC_GOTO(hsc_status_out_of_memory());
-    HSC_GOTO(hsc_lab_worker_create(&(hsc_lab_worker_options){.device = run->options->device,
-                                                             .executable = run->options->executable,
-                                                             .no_disk_cache = true,
-                                                             .stop = run->options->stop},
-                                   &worker));
-    HSC_GOTO(hsc_lab_worker_call(worker, request, hsc__ablate_limit(run, run->options->limit_ns),
-                                 &answer));
-    // of the interrupt
-    if (hsc__ablate_cut_off(run, answer.outcome))
-      goto done;
-    HSC_GOTO(hsc_store_put_task(
-        run->options->store, run->experiment,
-        &(hsc_task){.key = key,
-                    .status = hsc_outcome_text(answer.outcome),
-                    .message = answer.status ? hsc_status_message(answer.status) : NULL,
-                    .answer = answer.body}));
-    if (answer.outcome != HSC_OUTCOME_OK)
-      goto done;
-    body = json_incref(answer.body);
-  }
-  json_t *series = json_object_get(body, "series");
-  ns = hsc_json_doubles(json_object_get(series, "run_ns"), &n);
-  variant = hsc_json_doubles(json_object_get(series, "variant_count"), &nv);
-  block = hsc_json_doubles(json_object_get(series, "block_count"), &nb);
+  ablate_turns turns = {.key = key,
+                        .disabled = disabled,
+                        .count = HSC_COUNT_OF(disabled),
+                        .blocks = PILOT_BLOCKS,
+                        .iterations = PILOT_ITERATIONS,
+                        .warmups = t->warmups,
+                        .order = 900001 + (uint64_t)process,
+                        .limit_ns = run->options->limit_ns};
+  HSC_TRY(hsc__ablate_take_turns(run, &turns, &row));
+  json_t *series = json_object_get(row.answer, "series");
+  double *ns = hsc_json_doubles(json_object_get(series, "run_ns"), &n);
+  double *variant = hsc_json_doubles(json_object_get(series, "variant_count"), &nv);
+  double *block = hsc_json_doubles(json_object_get(series, "block_count"), &nb);
   for (size_t i = 0; i < n && nv == n && nb == n; i++) {
     int v = (int)variant[i];
     int b = (int)block[i];
     if (v >= 0 && v < 2 && b >= 0 && b < PILOT_BLOCKS && filled[v][b] < PILOT_ITERATIONS)
       x[v][b][filled[v][b]++] = ns[i];
   }
-  *out_done = true;
+  *out_done = n > 0;
   for (int b = 0; b < PILOT_BLOCKS; b++) {
     *out_done &= filled[0][b] == PILOT_ITERATIONS && filled[1][b] == PILOT_ITERATIONS;
     for (int i = 0; *out_done && i < PILOT_ITERATIONS; i++)
       out_ratios[b * PILOT_ITERATIONS + i] = x[0][b][i] > 0 ? x[1][b][i] / x[0][b][i] : NAN;
   }
-done:
-  json_decref(variants);
-  json_decref(request);
-  json_decref(body);
   hsc_free(ns);
   hsc_free(variant);
   hsc_free(block);
-  hsc_free(stored_status);
-  hsc_free(stored_message);
-  hsc_answer_deinit(&answer);
-  hsc_lab_worker_destroy(worker);
-  return status;
+  hsc_task_row_deinit(&row);
+  return NULL;
 }
 
 static json_t *by_level(json_t *iteration, json_t *block, json_t *process) {

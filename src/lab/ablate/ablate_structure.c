@@ -13,33 +13,12 @@
 // ---- tasks, dispatched to threads ---------------------------------------------------------------
 
 bool hsc__ablate_stopped(ablate_run *run) {
-  const hsc_ablate_options *o = run->options;
-  if (o->stop && *o->stop)
+  if (!run->interrupted && hsc_task_is_over(&run->setting)) {
     run->interrupted = true;
-  if (o->deadline_ns && hsc_now_ns() >= o->deadline_ns && !run->interrupted)
-    run->interrupted = run->out_of_time = true;
+    run->out_of_time = !hsc_task_is_stopped(&run->setting);
+    run->ended_by = run->out_of_time ? "the time budget" : "an interrupt";
+  }
   return run->interrupted;
-}
-
-const char *hsc__ablate_ended_by(const ablate_run *run) {
-  return run->out_of_time ? "the time budget" : "an interrupt";
-}
-
-int64_t hsc__ablate_limit(const ablate_run *run, int64_t limit_ns) {
-  enum { LEAST_NS = 1000000 };
-  int64_t deadline_ns = run->options->deadline_ns;
-  if (!deadline_ns)
-    return limit_ns;
-  int64_t left_ns = deadline_ns - hsc_now_ns();
-  if (left_ns < LEAST_NS)
-    left_ns = LEAST_NS;
-  return limit_ns < 0 || left_ns < limit_ns ? left_ns : limit_ns;
-}
-
-bool hsc__ablate_cut_off(ablate_run *run, hsc_outcome outcome) {
-  if (outcome != HSC_OUTCOME_ABORT && outcome != HSC_OUTCOME_TIMEOUT)
-    return false;
-  return hsc__ablate_stopped(run);
 }
 
 static const int64_t WAITING_NS = 10 * HSC_SECOND_NS;
@@ -85,7 +64,6 @@ static void show_waiting(void *user, int64_t number, double seconds) {
 hsc_status *hsc__ablate_dispatch(ablate_run *run, int count, const char *text, ablate_task task) {
   phase p = {.run = run, .task = task, .text = text};
   int64_t waiting_ns = run->options->waiting_ns;
-  run->fresh_count = 0;
   return hsc_dispatch_run(&(hsc_dispatch){.jobs = run->options->jobs,
                                           .count = count,
                                           .task = do_task,
@@ -96,6 +74,18 @@ hsc_status *hsc__ablate_dispatch(ablate_run *run, int count, const char *text, a
                                           .waiting_ns = waiting_ns ? waiting_ns : WAITING_NS,
                                           .lock = &run->lock,
                                           .user = &p});
+}
+
+hsc_status *hsc__ablate_call(ablate_run *run,
+                             hsc_lab_worker **worker,
+                             json_t *request,
+                             int64_t limit_ns,
+                             hsc_answer *out_answer,
+                             hsc_task_end *out_end) {
+  HSC_TRY(hsc_task_call(&run->setting, worker, request, limit_ns, out_answer, out_end));
+  if (*out_end == HSC_TASK_CUT_OFF)
+    hsc__ablate_stopped(run);
+  return NULL;
 }
 
 json_t *hsc__ablate_request(const ablate_run *run, const char *job, const char *disable) {
@@ -159,23 +149,6 @@ char *hsc__ablate_where(const char *text) {
   return hsc_bytes_take(&out);
 }
 
-hsc_outcome hsc__ablate_outcome(const char *text) {
-  for (int i = HSC_OUTCOME_OK; i <= HSC_OUTCOME_TIMEOUT; i++)
-    if (text && !strcmp(hsc_outcome_text((hsc_outcome)i), text))
-      return (hsc_outcome)i;
-  return HSC_OUTCOME_ERROR;
-}
-
-hsc_status *hsc__ablate_stored(
-    ablate_run *run, const char *key, char **out_status, char **out_message, json_t **out_answer) {
-  *out_status = *out_message = NULL;
-  *out_answer = NULL;
-  if (!run->resumed)
-    return NULL;
-  return hsc_store_get_task(run->options->store, run->experiment, key, out_status, out_message,
-                            out_answer);
-}
-
 void hsc__ablate_keep_code(hsc_answer *answer) {
   if (answer->outcome == HSC_OUTCOME_OK || !answer->status)
     return;
@@ -218,31 +191,10 @@ static void take_answer(ablate_variant *v,
   v->facts.bytes = json_number_value(json_object_get(facts, "bytes"));
 }
 
-static hsc_status *make_worker(const ablate_run *run, hsc_lab_worker **worker) {
-  if (*worker)
-    return NULL;
-  return hsc_lab_worker_create(&(hsc_lab_worker_options){.device = run->options->device,
-                                                         .executable = run->options->executable,
-                                                         .no_disk_cache = true,
-                                                         .stop = run->options->stop},
-                               worker);
-}
-
-static hsc_status *keep_answer(ablate_run *run, const char *key, hsc_answer *answer) {
-  // What a compiler says last when it dies is more than the line that was picked for the message.
-  return hsc_store_put_task(
-      run->options->store, run->experiment,
-      &(hsc_task){.key = key,
-                  .status = hsc_outcome_text(answer->outcome),
-                  .message = answer->status ? hsc_status_message(answer->status) : NULL,
-                  .answer = answer->body});
-}
-
 static hsc_status *compile_task(ablate_run *run, hsc_lab_worker **worker, int number) {
   ablate_variant *v = &run->variants[run->task_from + number];
-  char *stored_status = NULL;
-  char *stored_message = NULL;
-  json_t *stored = NULL;
+  hsc_task_row row = {0};
+  hsc_task_end end;
   json_t *request = NULL;
   hsc_answer answer = {0};
   hsc_bytes key = {0};
@@ -252,39 +204,34 @@ static hsc_status *compile_task(ablate_run *run, hsc_lab_worker **worker, int nu
   hsc_bytes_printf(&path, "%s/optimized_%d.pb", run->scratch, run->task_from + number);
   HSC_GOTO(hsc_bytes_status(&path));
   pthread_mutex_lock(&run->lock);
-  status = hsc__ablate_stored(run, hsc_bytes_text(&key), &stored_status, &stored_message, &stored);
-  if (!status && stored)
-    take_answer(v, hsc__ablate_outcome(stored_status), stored_message, stored);
-  else
-    run->fresh_count++;
+  status = hsc_task_table_find(&run->tasks, hsc_bytes_text(&key), &row);
+  if (row.state)
+    take_answer(v, hsc_task_row_outcome(&row), row.message, row.answer);
   pthread_mutex_unlock(&run->lock);
-  if (status || stored)
+  if (status || row.state)
     goto done;
 
-  HSC_GOTO(make_worker(run, worker));
   request = hsc__ablate_request(run, "compile", v->disable);
   if (!request)
     HSC_GOTO(hsc_status_out_of_memory());
   json_object_set_new(request, "optimized_to", json_string(hsc_bytes_text(&path)));
-  HSC_GOTO(hsc_lab_worker_call(*worker, request, hsc__ablate_limit(run, run->options->limit_ns),
-                               &answer));
+  HSC_GOTO(hsc__ablate_call(run, worker, request, run->options->limit_ns, &answer, &end));
   if (answer.outcome == HSC_OUTCOME_OK)
     json_object_set_new(answer.body, "optimized", hsc_optimized_json(hsc_bytes_text(&path)));
   unlink(hsc_bytes_text(&path));
   // Ctrl-C reaches the worker as well: that it died of it says nothing about the pass.
-  if (hsc__ablate_cut_off(run, answer.outcome))
+  if (end == HSC_TASK_CUT_OFF)
     goto done;
   hsc__ablate_keep_code(&answer);
   pthread_mutex_lock(&run->lock);
   take_answer(v, answer.outcome, answer.status ? hsc_status_message(answer.status) : NULL,
               answer.body);
-  status = keep_answer(run, hsc_bytes_text(&key), &answer);
+  if (end == HSC_TASK_DONE)  // who was killed each time is compiled again by --resume
+    status = hsc_task_table_keep_answer(&run->tasks, hsc_bytes_text(&key), &answer);
   pthread_mutex_unlock(&run->lock);
 done:
   json_decref(request);
-  json_decref(stored);
-  hsc_free(stored_status);
-  hsc_free(stored_message);
+  hsc_task_row_deinit(&row);
   hsc_answer_deinit(&answer);
   hsc_bytes_deinit(&key);
   hsc_bytes_deinit(&path);

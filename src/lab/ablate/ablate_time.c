@@ -109,71 +109,43 @@ static hsc_status *measure_group(ablate_timing *t, int process, int number, bool
   ablate_run *run = t->run;
   const ablate_group *g = &t->groups[number];
   char key[64];
-  char *stored_status = NULL;
-  char *stored_message = NULL;
-  json_t *answer_body = NULL;
-  json_t *request = NULL;
-  json_t *variants = json_array();
-  hsc_lab_worker *worker = NULL;
-  hsc_answer answer = {0};
+  hsc_task_row row = {0};
+  const char **disabled = hsc_alloc(((size_t)g->count + 1) * sizeof *disabled);
   *out_done = false;
+  if (!disabled)
+    return hsc_status_out_of_memory();
+  for (int i = 0; i < g->count; i++)
+    disabled[i] = run->variants[g->members[i]].disable;
   snprintf(key, sizeof key, "time/%d/%d", process, number);
-  hsc_status *status = hsc__ablate_stored(run, key, &stored_status, &stored_message, &answer_body);
-  if (status)
-    goto done;
-  if (!answer_body) {
-    for (int i = 0; i < g->count; i++) {
-      json_t *one = hsc__ablate_request(run, "compile", run->variants[g->members[i]].disable);
-      json_array_append(variants, json_object_get(one, "overrides"));
-      json_decref(one);
-    }
-    request = hsc__ablate_interleave(run, variants, t->blocks, t->iterations, t->warmups,
-                                     (uint64_t)process * 37 + (uint64_t)number + 1);
-    if (!request)
-      HSC_GOTO(hsc_status_out_of_memory());
-    json_object_set_new(request, "kernels", json_boolean(t->kernels));
-    HSC_GOTO(hsc_lab_worker_create(&(hsc_lab_worker_options){.device = run->options->device,
-                                                             .executable = run->options->executable,
-                                                             .no_disk_cache = true,
-                                                             .stop = run->options->stop},
-                                   &worker));
-    // The limit is for one compile or run; here are many, and another process on the machine may
-    // make each of them several times as long.
-    double needed_s = fmin(10 * hsc__ablate_group_seconds(t, g), 86400);
-    HSC_GOTO(hsc_lab_worker_call(
-        worker, request,
-        hsc__ablate_limit(run, (int64_t)fmax((double)run->options->limit_ns, 1e9 * needed_s)),
-        &answer));
-    const char *message = answer.status ? hsc_status_message(answer.status) : NULL;
-    // of the interrupt
-    if (hsc__ablate_cut_off(run, answer.outcome))
-      goto done;
-    HSC_GOTO(hsc_store_put_task(run->options->store, run->experiment,
-                                &(hsc_task){.key = key,
-                                            .status = hsc_outcome_text(answer.outcome),
-                                            .message = message,
-                                            .answer = answer.body}));
-    if (answer.outcome != HSC_OUTCOME_OK) {
-      json_array_append_new(json_object_get(run->timing, "failures"),
-                            json_pack("{s:s, s:s, s:s}", "task", key, "outcome",
-                                      hsc_outcome_text(answer.outcome), "message", message));
-      goto done;
-    }
-    answer_body = json_incref(answer.body);
-  }
-  json_t *series = json_object_get(answer_body, "series");
-  take_cells(t, g, process, 0, series, run_names);
-  if (json_object_get(series, "kernel_ns"))
+  // The limit is for one compile or run; here are many, and another process on the machine may
+  // make each of them several times as long.
+  double needed_s = fmin(10 * hsc__ablate_group_seconds(t, g), 86400);
+  ablate_turns turns = {
+      .key = key,
+      .disabled = disabled,
+      .count = g->count,
+      .blocks = t->blocks,
+      .iterations = t->iterations,
+      .warmups = t->warmups,
+      .order = (uint64_t)process * 37 + (uint64_t)number + 1,
+      .kernels = t->kernels,
+      .limit_ns = (int64_t)fmax((double)run->options->limit_ns, 1e9 * needed_s),
+  };
+  hsc_status *status = hsc__ablate_take_turns(run, &turns, &row);
+  hsc_free(disabled);
+  if (!row.state)
+    return status;
+  *out_done = hsc_task_row_outcome(&row) == HSC_OUTCOME_OK;
+  json_t *series = json_object_get(row.answer, "series");
+  if (!*out_done)
+    json_array_append_new(
+        json_object_get(run->timing, "failures"),
+        json_pack("{s:s, s:s, s:s?}", "task", key, "outcome", row.state, "message", row.message));
+  else
+    take_cells(t, g, process, 0, series, run_names);
+  if (*out_done && json_object_get(series, "kernel_ns"))
     take_cells(t, g, process, 1, series, kernel_names);
-  *out_done = true;
-done:
-  json_decref(variants);
-  json_decref(request);
-  json_decref(answer_body);
-  hsc_free(stored_status);
-  hsc_free(stored_message);
-  hsc_answer_deinit(&answer);
-  hsc_lab_worker_destroy(worker);
+  hsc_task_row_deinit(&row);
   return status;
 }
 
@@ -416,7 +388,7 @@ hsc_status *hsc__ablate_time(ablate_run *run) {
     if (isfinite(*cell(&t, 1, 0, 0, 0)))
       run->variants[0].kernel_time = own_time(&t, 1);
   }
-  HSC_GOTO(hsc__ablate_describe_times(&t, run->interrupted ? hsc__ablate_ended_by(run) : ended,
+  HSC_GOTO(hsc__ablate_describe_times(&t, run->interrupted ? run->ended_by : ended,
                                       (double)(hsc_now_ns() - start) * 1e-9));
   json_object_set_new(run->timing, "processes", json_integer(t.process_count));
   json_object_set_new(run->timing, "blocks", json_integer((json_int_t)t.blocks));
@@ -425,7 +397,7 @@ hsc_status *hsc__ablate_time(ablate_run *run) {
   json_object_set_new(run->timing, "groups", json_integer(t.group_count));
   json_object_set_new(run->timing, "cannot_tell", json_integer(open));
   json_object_set_new(run->timing, "ended_by",
-                      json_string(run->interrupted ? hsc__ablate_ended_by(run) : ended));
+                      json_string(run->interrupted ? run->ended_by : ended));
   json_object_set_new(run->timing, "seconds", json_real((double)(hsc_now_ns() - start) * 1e-9));
 done:
   json_decref(t.pilot);

@@ -131,8 +131,8 @@ static hsc_status *reduce(folder *f) {
   hsc_status *status = hsc_reduce_program(&r, &reduction);
   if (!status)
     status = hsc_reduction_write(&r, &reduction, base, &f->reduced);
-  if (!status && r.store)
-    status = hsc_store_finish(r.store, reduction.experiment, "done", f->reduced);
+  if (!status)
+    status = hsc_task_table_end(&reduction.tasks, NULL, false, f->reduced);
   hsc_reduction_deinit(&reduction);
   if (!status)
     add_reduced(f, f->reduced);

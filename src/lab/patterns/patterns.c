@@ -70,7 +70,7 @@ static hsc_status *make_result(patterns_run *run, json_t **out_result) {
   json_object_set_new(result, "timestamp", timestamp());
   const char *state = failed || json_array_size(run->failures) ? "partial" : "done";
   json_object_set_new(result, "status", json_string(run->interrupted ? "interrupted" : state));
-  json_object_set_new(result, "experiment", json_integer((json_int_t)run->experiment));
+  json_object_set_new(result, "experiment", json_integer((json_int_t)run->tasks.experiment));
   json_object_set_new(result, "store", json_string(hsc_store_path(run->options->store)));
   json_object_set_new(result, "configuration", hsc__patterns_configuration(run));
   json_object_set_new(result, "environment", json_incref(run->environment));
@@ -101,13 +101,6 @@ static hsc_status *begin(patterns_run *run) {
   char plan[33];
   hsc__patterns_plan_hash(run, plan);
   HSC_TRY(hsc_environment_capture(true, &run->environment));
-  if (o->resume) {
-    HSC_TRY(hsc_store_resumable(o->store, plan, &run->experiment));
-    if (run->experiment) {
-      run->resumed = true;
-      return hsc_store_reopen(o->store, run->experiment);
-    }
-  }
   json_t *configuration = hsc__patterns_configuration(run);
   hsc_bytes subject = {0};
   if (o->program)
@@ -115,16 +108,15 @@ static hsc_status *begin(patterns_run *run) {
   else
     hsc_bytes_printf(&subject, "%zu configurations of %zu graphs", run->config_count,
                      json_object_size(run->graphs));
-  hsc_status *status = hsc_store_begin(o->store,
-                                       &(hsc_experiment){.kind = "patterns",
-                                                         .command = o->command ? o->command : "",
-                                                         .device = o->device->text,
-                                                         .subject = hsc_bytes_text(&subject),
-                                                         .plan = plan,
-                                                         .seed = o->seed,
-                                                         .configuration = configuration,
-                                                         .environment = run->environment},
-                                       &run->experiment);
+  hsc_experiment experiment = {.kind = "patterns",
+                               .command = o->command ? o->command : "",
+                               .device = o->device->text,
+                               .subject = hsc_bytes_text(&subject),
+                               .plan = plan,
+                               .seed = o->seed,
+                               .configuration = configuration,
+                               .environment = run->environment};
+  hsc_status *status = hsc_task_table_begin(o->store, o->resume, &experiment, &run->tasks);
   json_decref(configuration);
   hsc_bytes_deinit(&subject);
   return status;
@@ -157,6 +149,12 @@ static void release(patterns_run *run) {
 
 hsc_status *hsc_patterns_run(const hsc_patterns_options *options, json_t **out_result) {
   patterns_run run = {.options = options,
+                      .setting = {.device = options->device,
+                                  .executable = options->executable,
+                                  .stop = options->stop,
+                                  .deadline_ns = options->deadline_ns,
+                                  // a trial is one of a series in one process: a death is told
+                                  .tries = 1},
                       .start_ns = hsc_now_ns(),
                       .trials = options->measurement_trials ? options->measurement_trials
                                                             : HSC_PATTERNS_TRIALS_MOST};
@@ -173,7 +171,7 @@ hsc_status *hsc_patterns_run(const hsc_patterns_options *options, json_t **out_r
   status = hsc__patterns_measure(&run);
   if (!status)
     status = make_result(&run, out_result);
-  status = hsc_store_end(options->store, run.experiment, status, run.interrupted, *out_result);
+  status = hsc_task_table_end(&run.tasks, status, run.interrupted, *out_result);
 done:
   release(&run);
   return status;

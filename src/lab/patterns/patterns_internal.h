@@ -1,6 +1,7 @@
 // patterns_internal.h - what the files of the pattern experiment share.
 #pragma once
 
+#include "lab/dispatch/task_table.h"
 #include "lab/run/json_tree.h"
 #include "lab/patterns/patterns.h"
 #include "lab/run/sampling_document.h"
@@ -49,7 +50,8 @@ typedef struct patterns_run {
   const hsc_patterns_options *options;
   hsc_arena *arena;
   hsc_lab_worker *worker;
-  int64_t experiment;
+  hsc_task_table tasks;
+  hsc_task_setting setting;
   pattern_config *configs;
   size_t config_count;
   json_t *graphs;             // name -> facts
@@ -63,7 +65,6 @@ typedef struct patterns_run {
   int64_t trials;    // at most, while measuring; then those that were made
   int64_t task_count, task_total;
   bool interrupted;
-  bool resumed;
 } patterns_run;
 
 // ---- plan (patterns_plan.c) ---------------------------------------------------------------------
@@ -79,6 +80,8 @@ HSC_MUST_USE hsc_status *hsc__patterns_puzzle(patterns_run *run);
 // (recorded, also in config->failures), or the run was interrupted. config may be NULL.
 HSC_MUST_USE hsc_status *hsc__patterns_task(
     patterns_run *run, pattern_config *config, const char *key, json_t *request, json_t **out_body);
+// Whether the user, or the budget of the whole, ended it.
+bool hsc__patterns_is_over(patterns_run *run);
 // Counts what each configuration does  (patterns_work.c)
 HSC_MUST_USE hsc_status *hsc__patterns_work(patterns_run *run);
 // with program, transforms, executions, syncs, feed

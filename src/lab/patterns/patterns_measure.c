@@ -62,19 +62,14 @@ static void record_failure(patterns_run *run,
   }
 }
 
-// The stored answer of a task that went well in an earlier run of the same plan; NULL = none.
+// The answer of a task that went well in an earlier run of the same plan; NULL = none.
 static hsc_status *stored_answer(patterns_run *run, const char *key, json_t **out_body) {
-  char *status_text = NULL;
-  char *message = NULL;
-  json_t *answer = NULL;
+  hsc_task_row row;
   *out_body = NULL;
-  HSC_TRY(hsc_store_get_task(run->options->store, run->experiment, key, &status_text, &message,
-                             &answer));
-  if (answer && status_text && !strcmp(status_text, "ok"))
-    *out_body = json_incref(answer);
-  json_decref(answer);
-  hsc_free(status_text);
-  hsc_free(message);
+  HSC_TRY(hsc_task_table_find(&run->tasks, key, &row));
+  if (row.state && hsc_task_row_outcome(&row) == HSC_OUTCOME_OK)
+    *out_body = json_incref(row.answer);
+  hsc_task_row_deinit(&row);
   return NULL;
 }
 
@@ -85,30 +80,9 @@ static void stamp_client(const patterns_run *run, json_t *body, int reinit_count
   json_object_set_new(body, "client", json_string(text));
 }
 
-// Whether the user, or the budget of the whole experiment, ended it.
-static bool is_over(patterns_run *run) {
-  const hsc_patterns_options *o = run->options;
-  if ((o->stop && *o->stop) || (o->deadline_ns && hsc_now_ns() >= o->deadline_ns))
-    run->interrupted = true;
+bool hsc__patterns_is_over(patterns_run *run) {
+  run->interrupted = run->interrupted || hsc_task_is_over(&run->setting);
   return run->interrupted;
-}
-
-// The limit of a task: no longer than the experiment has left.
-static int64_t task_limit(const hsc_patterns_options *o) {
-  int64_t left_ns = o->deadline_ns ? o->deadline_ns - hsc_now_ns() : o->task_limit_ns;
-  if (left_ns < 1000000)
-    left_ns = 1000000;
-  return o->task_limit_ns < 0 || left_ns < o->task_limit_ns ? left_ns : o->task_limit_ns;
-}
-
-// The worker may get a signal that went to the whole group before we get ours.
-static bool ended_with_us(const hsc_patterns_options *o, const hsc_answer *answer) {
-  int signal = answer->exit.signal;
-  if (!o->stop)
-    return false;
-  for (int i = 0; i < 20 && !*o->stop && (signal == SIGTERM || signal == SIGINT); i++)
-    hsc_sleep_ns(5 * 1000 * 1000);
-  return *o->stop != 0;
 }
 
 hsc_status *hsc__patterns_task(patterns_run *run,
@@ -118,54 +92,41 @@ hsc_status *hsc__patterns_task(patterns_run *run,
                                json_t **out_body) {
   static int reinit_count;  // part of a client's name only; never repeats within a process
   const hsc_patterns_options *o = run->options;
+  hsc_answer answer = {0};
+  hsc_task_end end;
   hsc_status *status = NULL;
   *out_body = NULL;
   run->task_count++;
   if (run->task_count > run->task_total)  // more trials than could be known
     run->task_total = run->task_count;
-  if (is_over(run) || (config && config->outcome))
+  if (hsc__patterns_is_over(run) || (config && config->outcome))
     goto done;
   if (!request)
     HSC_GOTO(hsc_status_out_of_memory());
-  if (run->resumed) {
-    HSC_GOTO(stored_answer(run, key, out_body));
-    if (*out_body)
-      goto done;
-  }
+  HSC_GOTO(stored_answer(run, key, out_body));
+  if (*out_body)
+    goto done;
   if (o->progress)
     o->progress(o->user, run->task_count, run->task_total, key, hsc_lab_worker_pid(run->worker));
   json_object_set_new(request, "seed", json_integer((json_int_t)o->seed));
-  hsc_answer answer;
-  HSC_GOTO(hsc_lab_worker_call(run->worker, request, task_limit(o), &answer));
-  // what the budget cut off is no failure of the program
-  if (answer.outcome == HSC_OUTCOME_TIMEOUT && o->deadline_ns && is_over(run)) {
-    hsc_answer_deinit(&answer);
+  HSC_GOTO(hsc_task_call(&run->setting, &run->worker, request, o->task_limit_ns, &answer, &end));
+  // what the user or the budget cut off is no failure of the program, and is done again by --resume
+  if (end == HSC_TASK_CUT_OFF) {
+    hsc__patterns_is_over(run);
     goto done;
   }
   const char *job = json_string_value(json_object_get(request, "job"));
   if (job && !strcmp(job, "reinit"))
     reinit_count++;
-  // Who ends the sweep often ends its workers with it: that task is not a failure of the program,
-  // and is done again by --resume.
-  if (answer.outcome != HSC_OUTCOME_OK && ended_with_us(o, &answer)) {
-    run->interrupted = true;
-    hsc_answer_deinit(&answer);
-    goto done;
-  }
   if (answer.outcome == HSC_OUTCOME_OK) {
     stamp_client(run, answer.body, reinit_count);
     *out_body = json_incref(answer.body);
   } else {
     record_failure(run, config, key, &answer);
   }
-  status = hsc_store_put_task(
-      o->store, run->experiment,
-      &(hsc_task){.key = key,
-                  .status = hsc_outcome_text(answer.outcome),
-                  .message = answer.status ? hsc_status_message(answer.status) : NULL,
-                  .answer = answer.body});
-  hsc_answer_deinit(&answer);
+  status = hsc_task_table_keep_answer(&run->tasks, key, &answer);
 done:
+  hsc_answer_deinit(&answer);
   if (status) {
     json_decref(*out_body);
     *out_body = NULL;
@@ -181,13 +142,10 @@ static hsc_status *measure_starts(patterns_run *run) {
     char key[64];
     snprintf(key, sizeof key, "device/start/%d", i + 1);
     run->task_count++;
-    if (run->options->stop && *run->options->stop)
-      run->interrupted = true;
-    if (run->interrupted)
+    if (hsc__patterns_is_over(run))
       return NULL;
     json_t *stored = NULL;
-    if (run->resumed)
-      HSC_TRY(stored_answer(run, key, &stored));
+    HSC_TRY(stored_answer(run, key, &stored));
     if (stored) {
       if (!run->device)
         run->device = json_incref(stored);
@@ -204,9 +162,7 @@ static hsc_status *measure_starts(patterns_run *run) {
       hsc_answer_deinit(&answer);
       return status;
     }
-    hsc_status *status =
-        hsc_store_put_task(run->options->store, run->experiment,
-                           &(hsc_task){.key = key, .status = "ok", .answer = answer.body});
+    hsc_status *status = hsc_task_table_keep_answer(&run->tasks, key, &answer);
     if (!run->device)
       run->device = json_incref(answer.body);
     json_array_append(run->starts, answer.body);

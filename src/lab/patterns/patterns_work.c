@@ -70,21 +70,15 @@ static hsc_status *count_config(patterns_run *run,
   double operations = hsc_json_number(json_object_get(config->describe, "flops"));
   snprintf(key, sizeof key, "%s/work", config->key);
   run->task_count++;
-  const hsc_patterns_options *o = run->options;
-  if ((o->stop && *o->stop) || (o->deadline_ns && hsc_now_ns() >= o->deadline_ns))
-    run->interrupted = true;
-  if (run->interrupted || config->outcome)
+  if (hsc__patterns_is_over(run) || config->outcome)
     return NULL;
   if (operations * config->pattern->executions > OPERATIONS_MOST)
     return NULL;
   HSC_TRY(call(run->worker, request_of(run, config, "work"), &config->work));
   if (!config->work)
     HSC_TRY(count_elsewhere(run, config, evaluator, &config->work));
-  return hsc_store_put_task(run->options->store, run->experiment,
-                            &(hsc_task){.key = key,
-                                        .status = config->work ? "ok" : "error",
-                                        .message = config->work ? NULL : "it was not counted",
-                                        .answer = config->work});
+  return hsc_task_table_keep(&run->tasks, key, config->work ? "ok" : "error",
+                             config->work ? NULL : "it was not counted", config->work);
 }
 
 hsc_status *hsc__patterns_work(patterns_run *run) {

@@ -250,18 +250,13 @@ static hsc_status *open_experiment(hsc__reducer *r) {
     plan = hsc_arena_printf(r->result->arena, "%s inputs %s", plan, inputs);
   }
   HSC_TRY(hsc_arena_status(r->result->arena));
-  if (!o->fresh)
-    HSC_TRY(hsc_store_resumable(o->store, plan, &r->result->experiment));
-  if (r->result->experiment)
-    return hsc_store_reopen(o->store, r->result->experiment);
-  return hsc_store_begin(o->store,
-                         &(hsc_experiment){.kind = "reduce",
-                                           .command = o->command,
-                                           .device = device,
-                                           .subject = o->program,
-                                           .plan = plan,
-                                           .seed = o->observer.seed},
-                         &r->result->experiment);
+  hsc_experiment experiment = {.kind = "reduce",
+                               .command = o->command,
+                               .device = device,
+                               .subject = o->program,
+                               .plan = plan,
+                               .seed = o->observer.seed};
+  return hsc_task_table_begin(o->store, !o->fresh, &experiment, &r->result->tasks);
 }
 
 // The program as it came, flat: it must show the symptom.
@@ -325,10 +320,9 @@ done:
   hsc_map_destroy(r.seen);
   hsc_map_destroy(r.values);
   result->seconds = (double)(hsc_now_ns() - r.start_ns) / 1e9;
-  if (status && options->store && result->experiment)
-    status = hsc_store_end(options->store, result->experiment, status,
-                           hsc_status_code(status) == HSC_CANCELLED, NULL);
-  if (status)
+  if (status) {
+    status = hsc_task_table_end(&result->tasks, status, false, NULL);
     hsc_reduction_deinit(result);
+  }
   return status;
 }

@@ -16,7 +16,7 @@
 
 #include "formats/common/formats.h"
 #include "lab/reduce/symptom.h"
-#include "lab/store/store.h"
+#include "lab/dispatch/task_table.h"
 
 typedef struct hsc_reduction_options {
   const char *program;       // path
@@ -46,9 +46,9 @@ typedef struct hsc_reduction {
   int64_t looks, steps;  // candidates that were looked at; that were taken
   int64_t remembered;    // looks that the store answered
   double seconds;
-  bool complete;       // nothing gets smaller; false: the time budget ended it
-  int64_t experiment;  // in the store; 0 = none
-  json_t *trail;       // of each step: {"rule", "instructions", "seconds"}
+  bool complete;         // nothing gets smaller; false: the time budget ended it
+  hsc_task_table tasks;  // what was seen of candidates; to be ended by the caller
+  json_t *trail;         // of each step: {"rule", "instructions", "seconds"}
 } hsc_reduction;
 void hsc_reduction_deinit(hsc_reduction *reduction);
 

@@ -226,22 +226,16 @@ static void *look_at(void *user) {
 // What an earlier look or the store says of a candidate.
 static hsc_status *recall(hsc__reducer *r, hsc__candidate *c) {
   const char *known = hsc_map_get(r->seen, hsc_view_of(c->key));
-  char *state = NULL;
-  char *message = NULL;
-  json_t *answer = NULL;
-  if (!known && r->options->store) {
-    HSC_TRY(hsc_store_get_task(r->options->store, r->result->experiment, c->key, &state, &message,
-                               &answer));
-    if (answer) {
-      known = !strcmp(state, "ok") ? "shows" : "hides";
-      c->seen.text = hsc_strdup(message ? message : "");
-      r->result->remembered++;
-      HSC_TRY(hsc_map_put(r->seen, hsc_view_of(hsc_arena_strdup(r->result->arena, c->key)),
-                          (void *)(uintptr_t)known));
-    }
-    hsc_free(state);
-    hsc_free(message);
-    json_decref(answer);
+  hsc_task_row row = {0};
+  if (!known)
+    HSC_TRY(hsc_task_table_find(&r->result->tasks, c->key, &row));
+  if (row.state) {
+    known = !strcmp(row.state, "ok") ? "shows" : "hides";
+    c->seen.text = hsc_strdup(row.message ? row.message : "");
+    r->result->remembered++;
+    hsc_task_row_deinit(&row);
+    HSC_TRY(hsc_map_put(r->seen, hsc_view_of(hsc_arena_strdup(r->result->arena, c->key)),
+                        (void *)(uintptr_t)known));
   }
   c->known_before = known != NULL;  // "taken": it has been the smallest already
   c->seen.shows = known && !strcmp(known, "shows");
@@ -263,11 +257,9 @@ static hsc_status *remember(hsc__reducer *r, const hsc__candidate *c) {
     hsc_module_print(c->module, NULL, &text);
     json_object_set_new(answer, "program", json_string(hsc_bytes_text(&text)));
   }
-  hsc_status *status = hsc_store_put_task(r->options->store, r->result->experiment,
-                                          &(hsc_task){.key = c->key,
-                                                      .status = c->seen.shows ? "ok" : "hides",
-                                                      .message = c->seen.text ? c->seen.text : "",
-                                                      .answer = answer});
+  hsc_status *status =
+      hsc_task_table_keep(&r->result->tasks, c->key, c->seen.shows ? "ok" : "hides",
+                          c->seen.text ? c->seen.text : "", answer);
   hsc_bytes_deinit(&text);
   json_decref(answer);
   return status;

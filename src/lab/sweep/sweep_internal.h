@@ -4,6 +4,7 @@
 #include <pthread.h>
 
 #include "base/core/random.h"
+#include "lab/dispatch/task_table.h"
 #include "lab/sweep/sweep.h"
 #include "worker/worker_client.h"
 
@@ -75,7 +76,8 @@ bool hsc__sweep_others_look(hsc__sweep_others *others, hsc__pool *pool);
 // What a thread keeps over tasks: a worker, and where it leaves files.
 typedef struct hsc__sweep_slot {
   hsc_arena *arena;
-  const char *device;  // that the worker holds
+  const char *device;  // that the worker holds, as text and read
+  hsc_device_spec spec;
   hsc_lab_worker *worker;
   char *scratch;
 } hsc__sweep_slot;
@@ -97,10 +99,8 @@ HSC_MUST_USE hsc_status *hsc__sweep_wanted(const hsc_sweep_run_options *options,
 // sweep_ranks.c
 HSC_MUST_USE hsc_status *hsc__sweep_run_ranks(const hsc_sweep_run_options *options,
                                               hsc_sweep_summary *out_summary);
-// What came of a task into the store of this process; `experiment` 0 = nowhere.
-HSC_MUST_USE hsc_status *hsc__sweep_keep(const hsc_sweep_run_options *options,
-                                         int64_t experiment,
-                                         const json_t *row);
+// What came of a task into the store of this process.
+HSC_MUST_USE hsc_status *hsc__sweep_keep(const hsc_task_table *tasks, const json_t *row);
 HSC_MUST_USE hsc_status *hsc__sweep_begin(const hsc_sweep_run_options *options,
                                           const json_t *identity,
-                                          int64_t *out_experiment);
+                                          hsc_task_table *out_tasks);

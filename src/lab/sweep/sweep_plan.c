@@ -17,6 +17,7 @@
 #include "lab/passes/optimized.h"
 #include "lab/passes/passes_list.h"
 #include "lab/run/json_tree.h"
+#include "lab/store/environment.h"
 #include "transform/mutate/mutate.h"
 #include "worker/program_spec.h"
 #include "worker/scratch.h"
@@ -419,6 +420,23 @@ static hsc_status *plan_pair(planning *p, const pair *of, const hsc_device_spec 
 
 // ---- the folder ---------------------------------------------------------------------------------
 
+// What tasks that only compile are compiled for, wherever they are done: $HLOSCOPE_THREADS, else the
+// cores that this process may use.
+static hsc_status *count_cores(int *out_cores) {
+  const char *asked = getenv("HLOSCOPE_THREADS");
+  json_t *environment = NULL;
+  *out_cores = asked ? atoi(asked) : 0;
+  if (*out_cores > 0)
+    return NULL;
+  HSC_TRY(hsc_environment_capture(false, &environment));
+  const json_t *cores = json_object_get(environment, "cores");
+  double allowed = hsc_json_number(json_object_get(cores, "allowed"));
+  double quota = hsc_json_number(json_object_get(cores, "quota"));
+  *out_cores = (int)fmax(1, quota > 0 ? fmin(allowed, ceil(quota)) : allowed);
+  json_decref(environment);
+  return NULL;
+}
+
 static hsc_status *write_folder(planning *p) {
   const hsc_sweep_plan_options *o = p->options;
   char hash[33];
@@ -438,9 +456,12 @@ static hsc_status *write_folder(planning *p) {
   }
   HSC_TRY(hsc_dir_make(results));
   HSC_TRY(hsc_file_write_atomic(tasks, p->lines.data ? p->lines.data : "", p->lines.size));
-  json_t *document = json_pack("{s:i, s:s, s:s, s:I, s:s, s:s}", "format", HSC_SWEEP_FORMAT, "id",
-                               hash, "kind", p->kind->name, "tasks", (json_int_t)p->count,
-                               "hloscope", HSC_VERSION, "command", o->command ? o->command : "");
+  int cores = 0;
+  HSC_TRY(count_cores(&cores));
+  json_t *document =
+      json_pack("{s:i, s:s, s:s, s:I, s:i, s:s, s:s}", "format", HSC_SWEEP_FORMAT, "id", hash,
+                "kind", p->kind->name, "tasks", (json_int_t)p->count, "cores", cores, "hloscope",
+                HSC_VERSION, "command", o->command ? o->command : "");
   hsc_status *status = document ? hsc_json_tree_save(plan, document) : hsc_status_out_of_memory();
   json_decref(document);
   return status;

@@ -342,7 +342,8 @@ typedef struct dispatcher {
   hsc__pool *pool;
   bool returned;  // tasks came back to the pool
   bool *open;     // [count]: to be done, no result yet
-  int64_t open_count, experiment, beat_ns, seen_ns;
+  int64_t open_count, beat_ns, seen_ns;
+  hsc_task_table tasks;
   hsc_sweep_summary *summary;
   hsc_status *status;
 } dispatcher;
@@ -446,10 +447,10 @@ static void take_result(dispatcher *d, int rank, const json_t *message) {
   d->summary->done += hsc_sweep_is_result(row);
   d->summary->busy_seconds += took_s;
   hsc__pool_learn(d->pool, task, took_s);
-  hsc_status *status = hsc__sweep_keep(d->options, d->experiment, row);
+  hsc_status *status = hsc__sweep_keep(&d->tasks, row);
   if (status) {
     say(d, "the result store takes no more: %s", hsc_status_message(status));
-    d->experiment = 0;
+    d->tasks.experiment = 0;
   }
   hsc_status_free(status);
   if (d->options->progress)
@@ -615,14 +616,14 @@ static hsc_status *lead_start(dispatcher *d) {
   }
   d->members[0].slots = d->summary->slots = o->jobs < 1 ? 1 : o->jobs;
   HSC_TRY(hsc__pool_create(o->sweep, d->open, &d->pool));
-  return hsc__sweep_begin(o, d->own, &d->experiment);
+  return hsc__sweep_begin(o, d->own, &d->tasks);
 }
 
 static hsc_status *lead(const hsc_sweep_run_options *o, hsc_sweep_summary *summary) {
   dispatcher d = {.options = o, .t = o->transport, .summary = summary};
   bool begun = false;
   hsc_status *status = lead_start(&d);
-  int64_t experiment = d.experiment;
+  hsc_task_table tasks = d.tasks;
   if (!status) {
     status = crew_start(&d.crew, o, d.own);
     begun = true;
@@ -641,8 +642,7 @@ static hsc_status *lead(const hsc_sweep_run_options *o, hsc_sweep_summary *summa
       status = ended;
   }
   summary->left = d.open_count;
-  if (experiment)
-    status = hsc_store_end(o->store, experiment, status, summary->interrupted, NULL);
+  status = hsc_task_table_end(&tasks, status, summary->interrupted, NULL);
   o->transport->finish(o->transport->user, whole);
   for (int rank = 0; d.members && rank < o->transport->size; rank++) {
     json_decref(d.members[rank].who);

@@ -59,32 +59,22 @@ hsc_status *hsc__sweep_wanted(const hsc_sweep_run_options *o,
 
 hsc_status *hsc__sweep_begin(const hsc_sweep_run_options *o,
                              const json_t *identity,
-                             int64_t *out_experiment) {
-  *out_experiment = 0;
-  hsc_status *status = NULL;
-  if (o->store)
-    status = hsc_store_begin(
-        o->store,
-        &(hsc_experiment){.kind = "sweep",
-                          .command = o->command ? o->command : "",
-                          .device = o->sweep->count ? o->sweep->tasks[0].device : "",
-                          .subject = o->sweep->folder,
-                          .plan = o->sweep->id,
-                          .configuration = o->sweep->document,
-                          .environment = (json_t *)(uintptr_t)identity},
-        out_experiment);
-  return status;
+                             hsc_task_table *out_tasks) {
+  hsc_experiment experiment = {.kind = "sweep",
+                               .command = o->command ? o->command : "",
+                               .device = o->sweep->count ? o->sweep->tasks[0].device : "",
+                               .subject = o->sweep->folder,
+                               .plan = o->sweep->id,
+                               .configuration = o->sweep->document,
+                               .environment = (json_t *)(uintptr_t)identity};
+  // what is done is told by the folder: the store is a copy
+  return hsc_task_table_begin(o->store, false, &experiment, out_tasks);
 }
 
-hsc_status *hsc__sweep_keep(const hsc_sweep_run_options *o, int64_t experiment, const json_t *row) {
-  if (!experiment)
-    return NULL;
-  return hsc_store_put_task(
-      o->store, experiment,
-      &(hsc_task){.key = hsc__sweep_text(row, "task"),
-                  .status = hsc__sweep_text(row, "outcome"),
-                  .message = json_string_value(json_object_get(row, "message")),
-                  .answer = (json_t *)(uintptr_t)row});
+hsc_status *hsc__sweep_keep(const hsc_task_table *tasks, const json_t *row) {
+  return hsc_task_table_keep(tasks, hsc__sweep_text(row, "task"), hsc__sweep_text(row, "outcome"),
+                             json_string_value(json_object_get(row, "message")),
+                             (json_t *)(uintptr_t)row);
 }
 
 // ---- this process alone -------------------------------------------------------------------------
@@ -96,7 +86,7 @@ typedef struct running {
   hsc__sweep_others *others;
   hsc_random random;
   hsc__shard shard;
-  int64_t experiment;
+  hsc_task_table tasks;
   hsc_sweep_summary *summary;
 } running;
 
@@ -116,7 +106,7 @@ static hsc_status *keep(running *r, int64_t number, json_t *row) {
   r->summary->done += hsc_sweep_is_result(row);
   r->summary->busy_seconds += took_s;
   hsc__pool_learn(r->pool, number, took_s);
-  return hsc__sweep_keep(r->options, r->experiment, row);
+  return hsc__sweep_keep(&r->tasks, row);
 }
 
 static hsc_status *do_task(void *user, void **slot, int64_t number) {
@@ -185,7 +175,7 @@ static hsc_status *run_alone(const hsc_sweep_run_options *o, hsc_sweep_summary *
   hsc_bytes_printf(&folder, "%s/results", o->sweep->folder);
   HSC_GOTO(hsc_bytes_status(&folder));
   HSC_GOTO(hsc__shard_open(o->results ? o->results : hsc_bytes_text(&folder), identity, &r.shard));
-  HSC_GOTO(hsc__sweep_begin(o, identity, &r.experiment));
+  HSC_GOTO(hsc__sweep_begin(o, identity, &r.tasks));
   status = run_here(&r, wanted);
   summary->interrupted = is_stopped(&r);
   summary->left -= summary->done + (r.pool ? hsc__pool_dropped(r.pool) : 0);
@@ -197,8 +187,7 @@ done:
     else
       status = closed;
   }
-  if (r.experiment)
-    status = hsc_store_end(o->store, r.experiment, status, summary->interrupted, NULL);
+  status = hsc_task_table_end(&r.tasks, status, summary->interrupted, NULL);
   hsc__sweep_others_destroy(r.others);
   hsc__pool_destroy(r.pool);
   hsc_bytes_deinit(&folder);

@@ -45,22 +45,53 @@ static hsc_status *make_slot(hsc__sweep_slot **out_slot) {
   return status;
 }
 
-// The worker of the task's device; one of another device is ended first.
+// Whether times are of interest, which are those of the cores that are there. The same for every job
+// of a plan.
+static bool is_timed(const json_t *job) {
+  return !strcmp(hsc__sweep_text(job, "job"), "interleave") ||
+         json_integer_value(json_object_get(job, "series")) > 0;
+}
+
+// Compilers cut work for the cores that they see, and need temporaries for each: a rank that is
+// bound to one core of eight would give another row than the machine that made the plan.
+static hsc_status *fix_cores(const hsc_sweep *sweep, hsc__sweep_slot *slot) {
+  long long cores = json_integer_value(json_object_get(sweep->document, "cores"));
+  const char *const *before = slot->spec.environment;
+  size_t count = 0;
+  while (before && before[count])
+    count++;
+  const char **environment = HSC_NEW_ARRAY(slot->arena, const char *, count + 3);
+  if (!environment || cores <= 0)  // a plan of an earlier version says none
+    return hsc_arena_status(slot->arena);
+  for (size_t i = 0; i < count; i++)
+    environment[i] = before[i];
+  environment[count] = hsc_arena_printf(slot->arena, "HLOSCOPE_THREADS=%lld", cores);
+  environment[count + 1] = hsc_arena_printf(slot->arena, "NPROC=%lld", cores);  // XLA's
+  slot->spec.environment = environment;
+  return hsc_arena_status(slot->arena);
+}
+
+// The setting of a task's device; a worker of another device is ended first.
 static hsc_status *use_device(const hsc_sweep_run_options *o,
                               hsc__sweep_slot *slot,
-                              const char *device) {
-  hsc_device_spec spec;
-  if (slot->worker && !strcmp(slot->device, device))
-    return NULL;
-  hsc_lab_worker_destroy(slot->worker);
-  slot->worker = NULL;
-  hsc_arena_reset(slot->arena);
-  slot->device = hsc_arena_strdup(slot->arena, device);
-  HSC_TRY(hsc_device_spec_parse(device, slot->arena, &spec));
-  return hsc_lab_worker_create(
-      &(hsc_lab_worker_options){
-          .device = &spec, .executable = o->executable, .no_disk_cache = true, .stop = o->stop},
-      &slot->worker);
+                              const char *device,
+                              const json_t *job,
+                              hsc_task_setting *out_setting) {
+  if (!slot->device || strcmp(slot->device, device) != 0) {
+    hsc_lab_worker_destroy(slot->worker);
+    slot->worker = NULL;
+    slot->device = NULL;
+    hsc_arena_reset(slot->arena);
+    const char *text = hsc_arena_strdup(slot->arena, device);
+    HSC_TRY(hsc_arena_status(slot->arena));
+    HSC_TRY(hsc_device_spec_parse(text, slot->arena, &slot->spec));
+    if (!is_timed(job))
+      HSC_TRY(fix_cores(o->sweep, slot));
+    slot->device = text;
+  }
+  *out_setting =
+      (hsc_task_setting){.device = &slot->spec, .executable = o->executable, .stop = o->stop};
+  return NULL;
 }
 
 // Inputs are named by what is in them: a copy that was cut off or changed is found before it is
@@ -101,12 +132,6 @@ static hsc_status *check_room(const hsc__sweep_slot *slot, const json_t *row) {
 
 static bool stopped(const hsc_sweep_run_options *o) {
   return o->stop && *o->stop;
-}
-
-// Ended by somebody, not by what it did: such a death is not the compiler's.
-static bool is_from_outside(const hsc_child_exit *ended) {
-  return ended->signal == SIGKILL || ended->signal == SIGTERM || ended->signal == SIGINT ||
-         ended->signal == SIGHUP;
 }
 
 // Sets a text in which the program's copy is called by its name.
@@ -184,6 +209,8 @@ static hsc_status *do_job(const hsc_sweep_run_options *o,
                           json_t *row,
                           bool *out_undone) {
   hsc_answer answer = {0};
+  hsc_task_setting setting;
+  hsc_task_end end;
   json_t *request = json_deep_copy(job);
   hsc_bytes program = {0};
   hsc_bytes optimized = {0};
@@ -195,26 +222,19 @@ static hsc_status *do_job(const hsc_sweep_run_options *o,
   json_object_set_new(request, "program", json_string(hsc_bytes_text(&program)));
   if (!strcmp(hsc__sweep_text(request, "job"), "compile"))
     json_object_set_new(request, "optimized_to", json_string(hsc_bytes_text(&optimized)));
-  for (int tries = 0; tries < MOST_TRIES; tries++) {
-    hsc_answer_deinit(&answer);
-    answer = (hsc_answer){0};
-    HSC_GOTO(use_device(o, slot, task->device));
-    // read again by a worker that holds it already only when the process is new
-    if (!hsc_lab_worker_pid(slot->worker) && task->input)
-      HSC_GOTO(check_input(hsc_bytes_text(&program), task->input));
-    HSC_GOTO(hsc_lab_worker_call(slot->worker, request, (int64_t)(task->limit_s * 1e9), &answer));
-    bool outside = answer.outcome == HSC_OUTCOME_ABORT && is_from_outside(&answer.exit);
-    *out_undone = stopped(o) && answer.outcome != HSC_OUTCOME_OK;
-    if (*out_undone)
-      goto done;
-    forget_try(row);
-    take_answer(task, &answer, hsc_bytes_text(&optimized), row);
-    HSC_GOTO(check_room(slot, row));
-    if (outside)
-      json_object_set_new(row, "outcome", json_string("killed"));
-    if (!outside)
-      break;
-  }
+  HSC_GOTO(use_device(o, slot, task->device, job, &setting));
+  // read again by a worker that holds it already only when the process is new
+  if (task->input && (!slot->worker || !hsc_lab_worker_pid(slot->worker)))
+    HSC_GOTO(check_input(hsc_bytes_text(&program), task->input));
+  HSC_GOTO(hsc_task_call(&setting, &slot->worker, request, (int64_t)(task->limit_s * 1e9), &answer,
+                         &end));
+  *out_undone = stopped(o) && answer.outcome != HSC_OUTCOME_OK;
+  if (*out_undone)
+    goto done;
+  take_answer(task, &answer, hsc_bytes_text(&optimized), row);
+  HSC_GOTO(check_room(slot, row));
+  if (end == HSC_TASK_KILLED)
+    json_object_set_new(row, "outcome", json_string("killed"));
 done:
   unlink(hsc_bytes_text(&optimized));
   hsc_answer_deinit(&answer);
@@ -342,7 +362,7 @@ static hsc_status *do_command(const hsc_sweep_run_options *o,
     forget_try(row);
     take_document(task, hsc_bytes_text(&out), &ended, hsc_child_stderr(child), row);
     HSC_GOTO(check_room(slot, row));
-    bool outside = !late && is_from_outside(&ended);
+    bool outside = !late && hsc_task_is_from_outside(&ended);
     if (late || outside)
       json_object_set_new(row, "outcome", json_string(late ? "timeout" : "killed"));
     if (!outside)

@@ -48,25 +48,18 @@ static hsc_status *begin(tune_run *run) {
   HSC_TRY(plan_hash(o, plan));
   HSC_TRY(hsc_environment_capture(true, &run->environment));
   if (o->budget_s > 0)
-    run->deadline_ns = hsc_now_ns() + (int64_t)(o->budget_s * 1e9);
-  if (o->resume) {
-    HSC_TRY(hsc_store_resumable(o->store, plan, &run->experiment));
-    run->resumed = run->experiment != 0;
-    if (run->resumed)
-      return hsc_store_reopen(o->store, run->experiment);
-  }
+    run->setting.deadline_ns = hsc_now_ns() + (int64_t)(o->budget_s * 1e9);
   json_t *configuration = json_pack("{s:s, s:i, s:f, s:f}", "program", o->program, "placebos",
                                     o->placebos, "budget_s", o->budget_s, "margin", o->margin);
-  hsc_status *status = hsc_store_begin(o->store,
-                                       &(hsc_experiment){.kind = "tune",
-                                                         .command = o->command ? o->command : "",
-                                                         .device = o->device->text,
-                                                         .subject = o->program,
-                                                         .plan = plan,
-                                                         .seed = o->seed,
-                                                         .configuration = configuration,
-                                                         .environment = run->environment},
-                                       &run->experiment);
+  hsc_experiment experiment = {.kind = "tune",
+                               .command = o->command ? o->command : "",
+                               .device = o->device->text,
+                               .subject = o->program,
+                               .plan = plan,
+                               .seed = o->seed,
+                               .configuration = configuration,
+                               .environment = run->environment};
+  hsc_status *status = hsc_task_table_begin(o->store, o->resume, &experiment, &run->tasks);
   json_decref(configuration);
   return status;
 }
@@ -84,8 +77,8 @@ static void plan_last(tune_run *run) {
   double turn_s = fmax(0.1, 3 * base->run_s);
   run->processes = HSC_LEAST_PROCESSES;
   run->blocks = MOST_BLOCKS;
-  if (run->deadline_ns) {
-    double left_s = (double)(run->deadline_ns - hsc_now_ns()) * 1e-9;
+  if (run->setting.deadline_ns) {
+    double left_s = (double)(run->setting.deadline_ns - hsc_now_ns()) * 1e-9;
     double each_s = left_s * LAST_SHARE / run->processes - members * base->compile_s;
     run->blocks = (int)fmax(2, fmin(MOST_BLOCKS, each_s / (members * turn_s)));
   }
@@ -274,7 +267,11 @@ static void release(tune_run *run) {
 }
 
 hsc_status *hsc_tune(const hsc_tune_options *options, json_t **out_result) {
-  tune_run run = {.options = options, .started_ns = hsc_wall_ns()};
+  tune_run run = {.options = options,
+                  .setting = {.device = options->device,
+                              .executable = options->executable,
+                              .stop = options->stop},
+                  .started_ns = hsc_wall_ns()};
   hsc_status *status = NULL;
   *out_result = NULL;
   HSC_GOTO(hsc_arena_create(&run.arena));
@@ -283,7 +280,7 @@ hsc_status *hsc_tune(const hsc_tune_options *options, json_t **out_result) {
   status = measure(&run);
   if (!status)
     status = hsc__tune_document(&run, out_result);
-  status = hsc_store_end(options->store, run.experiment, status, run.interrupted, *out_result);
+  status = hsc_task_table_end(&run.tasks, status, run.interrupted, *out_result);
 done:
   release(&run);
   return status;

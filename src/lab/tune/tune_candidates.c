@@ -307,10 +307,7 @@ static hsc_status *find_vendor_flags(tune_run *run) {
     return NULL;
   }
   run->flags_from = o->device->plugin_path;
-  HSC_TRY(hsc_lab_worker_create(
-      &(hsc_lab_worker_options){
-          .device = o->device, .executable = o->executable, .no_disk_cache = true, .stop = o->stop},
-      &worker));
+  HSC_TRY(hsc_task_worker(&run->setting, &worker));
   json_t *request = hsc__tune_request(run, "compile", NULL);
   hsc_status *status = request ? NULL : hsc_status_out_of_memory();
   if (!status)
@@ -431,10 +428,7 @@ static hsc_status *add_passes(tune_run *run) {
   hsc_lab_worker *worker = NULL;
   hsc_status *status = NULL;
   HSC_TRY(hsc_pass_list_init(&list));
-  HSC_GOTO(hsc_lab_worker_create(
-      &(hsc_lab_worker_options){
-          .device = o->device, .executable = o->executable, .no_disk_cache = true, .stop = o->stop},
-      &worker));
+  HSC_GOTO(hsc_task_worker(&run->setting, &worker));
   hsc_passes_collect_options collect = {.program = o->program,
                                         .transforms = o->transforms,
                                         .transform_count = o->transform_count,

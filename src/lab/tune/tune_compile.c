@@ -15,12 +15,7 @@ static hsc_status *compile_turn(tune_run *run,
                                 double *out_s) {
   hsc_answer answer = {0};
   *out_s = NAN;
-  if (!*worker)
-    HSC_TRY(hsc_lab_worker_create(&(hsc_lab_worker_options){.device = run->options->device,
-                                                            .executable = run->options->executable,
-                                                            .no_disk_cache = true,
-                                                            .stop = run->options->stop},
-                                  worker));
+  HSC_TRY(hsc_task_worker(&run->setting, worker));
   json_t *request = hsc__tune_request(run, "compile", c);
   if (!request)
     return hsc_status_out_of_memory();
@@ -49,9 +44,7 @@ static hsc_status *keep(tune_run *run, const char *key, const double *turns, siz
   for (size_t i = 0; i < count; i++)
     json_array_append_new(list, hsc_json_real(turns[i]));
   json_t *answer = json_pack("{s:o}", "compiles", list);
-  hsc_status *status =
-      hsc_store_put_task(run->options->store, run->experiment,
-                         &(hsc_task){.key = key, .status = "ok", .answer = answer});
+  hsc_status *status = hsc_task_table_keep(&run->tasks, key, "ok", NULL, answer);
   json_decref(answer);
   return status;
 }
@@ -75,8 +68,9 @@ static hsc_status *measure_process(const tune_members *m,
           &run->items[m->items ? m->items[round->members[i]] : round->members[i] + 1];
       size_t cell =
           (i * (size_t)round->processes + (size_t)process) * (size_t)round->blocks + (size_t)b;
-      bool late = round->number == 0 && c->kind != TUNE_PLACEBO && run->deadline_ns &&
-                  (double)(run->deadline_ns - hsc_now_ns()) * 1e-9 < run->options->budget_s / 2;
+      bool late =
+          round->number == 0 && c->kind != TUNE_PLACEBO && run->setting.deadline_ns &&
+          (double)(run->setting.deadline_ns - hsc_now_ns()) * 1e-9 < run->options->budget_s / 2;
       if (c->transform || c->memory_only || late)
         continue;
       if (run->options->progress)

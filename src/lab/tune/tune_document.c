@@ -321,7 +321,7 @@ hsc_status *hsc__tune_document(tune_run *run, json_t **out_result) {
   put_headline(run, best, &headline);
   json_object_set_new(document, "program", json_string(o->program));
   json_object_set_new(document, "device", json_string(o->device->text));
-  json_object_set_new(document, "experiment", json_integer(run->experiment));
+  json_object_set_new(document, "experiment", json_integer(run->tasks.experiment));
   json_object_set_new(document, "status", json_string(run->interrupted ? "interrupted" : "done"));
   const char *ended_by = run->out_of_time ? "the time budget" : "an interrupt";
   json_object_set_new(document, "ended_by", run->interrupted ? json_string(ended_by) : json_null());

@@ -4,6 +4,7 @@
 #include "hlo/ir/hlo.h"
 #include "lab/tune/tune.h"
 #include "lab/devices/compiler_flags.h"
+#include "lab/dispatch/task_table.h"
 #include "lab/tune/tune_search.h"
 #include "worker/worker_client.h"
 
@@ -54,9 +55,9 @@ typedef struct tune_run {
   int candidate_count;  // items 1 to candidate_count are tried; placebos follow
   int left_out;         // options that are never tried, by the rules
   int first_pair;       // pairs are from here on; 0 = none
-  int64_t experiment;
-  int64_t deadline_ns;
-  bool resumed, interrupted, out_of_time;
+  hsc_task_table tasks;
+  hsc_task_setting setting;  // of every worker; its deadline is that of the budget
+  bool interrupted, out_of_time;
   double earlier_s;
   int64_t started_ns;
   json_t *environment, *device;

@@ -29,19 +29,13 @@ static const double NUDGE = 1e-30;  // the least that moves anything
 bool hsc__tune_stopped(tune_run *run) {
   if (run->options->stop && *run->options->stop)
     run->interrupted = true;
-  if (run->deadline_ns && hsc_now_ns() >= run->deadline_ns && !run->interrupted)
+  if (run->setting.deadline_ns && hsc_now_ns() >= run->setting.deadline_ns && !run->interrupted)
     run->interrupted = run->out_of_time = true;
   return run->interrupted;
 }
 
 int64_t hsc__tune_limit(const tune_run *run) {
-  int64_t limit_ns = run->options->limit_ns;
-  if (!run->deadline_ns)
-    return limit_ns;
-  int64_t left_ns = run->deadline_ns - hsc_now_ns();
-  if (left_ns < HSC_SECOND_NS / 10)
-    left_ns = HSC_SECOND_NS / 10;
-  return left_ns < limit_ns ? left_ns : limit_ns;
+  return hsc_task_limit(&run->setting, run->options->limit_ns);
 }
 
 // A candidate that takes far longer than the program as it is is no answer.
@@ -58,7 +52,7 @@ static bool used_up(const tune_run *run, double share) {
   double budget = run->options->budget_s;
   if (!(budget > 0))
     return false;
-  double left = (double)(run->deadline_ns - hsc_now_ns()) * 1e-9;
+  double left = (double)(run->setting.deadline_ns - hsc_now_ns()) * 1e-9;
   return left < (1 - share) * budget;
 }
 
@@ -106,16 +100,6 @@ json_t *hsc__tune_request(const tune_run *run, const char *job, const tune_candi
   return request;
 }
 
-static hsc_status *start(const tune_run *run, hsc_lab_worker **worker) {
-  if (*worker)
-    return NULL;
-  return hsc_lab_worker_create(&(hsc_lab_worker_options){.device = run->options->device,
-                                                         .executable = run->options->executable,
-                                                         .no_disk_cache = true,
-                                                         .stop = run->options->stop},
-                               worker);
-}
-
 // Compiles and runs once. *out_body NULL when it did not get through, which `answer` tells.
 static hsc_status *run_first(tune_run *run,
                              hsc_lab_worker **worker,
@@ -123,7 +107,7 @@ static hsc_status *run_first(tune_run *run,
                              const char *save_to,
                              double nudge,
                              hsc_answer *answer) {
-  HSC_TRY(start(run, worker));
+  HSC_TRY(hsc_task_worker(&run->setting, worker));
   json_t *request = hsc__tune_request(run, "run", c);
   if (!request)
     return hsc_status_out_of_memory();
@@ -289,13 +273,11 @@ static hsc_status *describe(tune_run *run,
 }
 
 // What a look at a candidate gave, as the store keeps it.
-static void take_look(tune_candidate *c, const char *status, const char *message, json_t *answer) {
+static void take_look(tune_candidate *c, const hsc_task_row *row) {
+  const json_t *answer = row->answer;
   c->tried = true;
-  c->outcome = HSC_OUTCOME_ERROR;
-  for (int i = HSC_OUTCOME_OK; i <= HSC_OUTCOME_TIMEOUT; i++)
-    if (!strcmp(hsc_outcome_text((hsc_outcome)i), status))
-      c->outcome = (hsc_outcome)i;
-  c->message = message ? hsc_strdup(message) : NULL;
+  c->outcome = hsc_task_row_outcome(row);
+  c->message = row->message ? hsc_strdup(row->message) : NULL;
   if (c->outcome != HSC_OUTCOME_OK)
     return;
   c->compile_s = hsc_json_number(json_object_get(answer, "compile_s"));
@@ -313,37 +295,26 @@ static const char *look_key(tune_run *run, const tune_candidate *c) {
                           c->value ? c->value : "");
 }
 
-static hsc_status *stored(
-    tune_run *run, const char *key, char **out_status, char **out_message, json_t **out_answer) {
-  *out_status = *out_message = NULL;
-  *out_answer = NULL;
-  if (!run->resumed)
-    return NULL;
-  return hsc_store_get_task(run->options->store, run->experiment, key, out_status, out_message,
-                            out_answer);
-}
-
 // Its first run with numbers and facts, then a turn of it and one of the program as it is.
 static hsc_status *look_at(
     tune_run *run, hsc_lab_worker **worker, tune_candidate *c, double *out_time, double *out_base) {
   hsc_answer answer = {0};
-  json_t *kept = NULL;
+  hsc_task_row row;
   json_t *facts = NULL;
   json_t *numbers = NULL;
-  char *old_status = NULL;
-  char *old_message = NULL;
   double time = NAN;
   double base = NAN;
   const char *key = look_key(run, c);
   const char *directory = hsc_arena_printf(run->arena, "%s/outputs", run->scratch);
   HSC_TRY(hsc_arena_status(run->arena));
-  hsc_status *status = stored(run, key, &old_status, &old_message, &kept);
+  hsc_status *status = hsc_task_table_find(&run->tasks, key, &row);
+  json_t *kept = row.answer;
   if (status || kept)
     goto taken;
   HSC_GOTO(run_first(run, worker, c, directory, 0, &answer));
   if (answer.outcome != HSC_OUTCOME_OK && hsc__tune_stopped(run))
     goto done;  // it died of the interrupt
-  kept = json_object();
+  kept = row.answer = json_object();
   if (answer.outcome == HSC_OUTCOME_OK) {
     const json_t *record = json_array_get(json_object_get(answer.body, "records"), 0);
     double compile_s = hsc_json_number(json_object_get(record, "compile_ns")) * 1e-9;
@@ -362,24 +333,20 @@ static hsc_status *look_at(
     if (hsc__tune_stopped(run) && !isfinite(base))
       goto done;
   }
-  old_status = hsc_strdup(hsc_outcome_text(answer.outcome));
-  old_message = answer.status ? hsc_strdup(hsc_status_message(answer.status)) : NULL;
-  HSC_GOTO(hsc_store_put_task(
-      run->options->store, run->experiment,
-      &(hsc_task){.key = key, .status = old_status, .message = old_message, .answer = kept}));
+  row.state = hsc_strdup(hsc_outcome_text(answer.outcome));
+  row.message = answer.status ? hsc_strdup(hsc_status_message(answer.status)) : NULL;
+  HSC_GOTO(hsc_task_table_keep(&run->tasks, key, row.state, row.message, kept));
 taken:
   if (!status && kept) {
-    take_look(c, old_status ? old_status : "error", old_message, kept);
+    take_look(c, &row);
     *out_time = c->usable ? hsc_json_number(json_object_get(kept, "time_s")) : NAN;
     *out_base = hsc_json_number(json_object_get(kept, "base_s"));
   }
 done:
   hsc_scratch_empty(directory);
-  json_decref(kept);
   json_decref(facts);
   json_decref(numbers);
-  hsc_free(old_status);
-  hsc_free(old_message);
+  hsc_task_row_deinit(&row);
   hsc_answer_deinit(&answer);
   return status;
 }
@@ -419,7 +386,7 @@ static hsc_status *look_at_all(const tune_members *m,
       worker = NULL;
       in_process = 1;
     }
-    if (!worker && !run->resumed) {
+    if (!worker && !run->tasks.resumed) {
       hsc_answer answer = {0};
       status = run_first(run, &worker, NULL, NULL, 0, &answer);
       hsc_answer_deinit(&answer);
@@ -524,28 +491,24 @@ static hsc_status *measure_round(const tune_members *m,
   hsc_status *status = NULL;
   bool last = round->number >= 2;
   for (int p = 0; p < round->processes && !status && !hsc__tune_stopped(run); p++) {
-    char *old_status = NULL;
-    char *old_message = NULL;
-    json_t *kept = NULL;
+    hsc_task_row row;
     if (!last && p > 0 && used_up(run, SECOND_SHARE))
       break;
     tell(run, p, round->processes,
          last ? "measuring what is left, process by process" : "measuring the best");
     const char *key = round_key(m, round, p);
     HSC_TRY(hsc_arena_status(run->arena));
-    HSC_TRY(stored(run, key, &old_status, &old_message, &kept));
-    double left_s = run->deadline_ns ? (double)(run->deadline_ns - hsc_now_ns()) * 1e-9 : 0;
-    if (!kept) {
-      status = measure_process(m, round, p, left_s * 0.95 / (round->processes - p), &kept);
-      if (!status && kept)
-        status = hsc_store_put_task(run->options->store, run->experiment,
-                                    &(hsc_task){.key = key, .status = "ok", .answer = kept});
+    HSC_TRY(hsc_task_table_find(&run->tasks, key, &row));
+    double left_s =
+        run->setting.deadline_ns ? (double)(run->setting.deadline_ns - hsc_now_ns()) * 1e-9 : 0;
+    if (!row.answer) {
+      status = measure_process(m, round, p, left_s * 0.95 / (round->processes - p), &row.answer);
+      if (!status && row.answer)
+        status = hsc_task_table_keep(&run->tasks, key, "ok", NULL, row.answer);
     }
-    if (!status && kept)
-      take_cells(round, p, kept, times, baseline);
-    json_decref(kept);
-    hsc_free(old_status);
-    hsc_free(old_message);
+    if (!status && row.answer)
+      take_cells(round, p, row.answer, times, baseline);
+    hsc_task_row_deinit(&row);
   }
   return status;
 }

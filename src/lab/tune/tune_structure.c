@@ -33,10 +33,7 @@ static double memory_of(const json_t *body) {
 
 static void take(tune_candidate *c, const char *status, const char *message, const json_t *kept) {
   c->tried = true;
-  c->outcome = strcmp(status, "ok") ? HSC_OUTCOME_ERROR : HSC_OUTCOME_OK;
-  for (int i = HSC_OUTCOME_OK; i <= HSC_OUTCOME_TIMEOUT; i++)
-    if (!strcmp(hsc_outcome_text((hsc_outcome)i), status))
-      c->outcome = (hsc_outcome)i;
+  c->outcome = hsc_outcome_of_text(status);
   hsc_free(c->message);
   c->message = message ? hsc_strdup(message) : NULL;
   if (c->outcome != HSC_OUTCOME_OK)
@@ -58,34 +55,26 @@ static hsc_status *compile_one(tune_run *run,
                                tune_candidate *c,
                                const char *turn) {
   hsc_answer answer = {0};
+  hsc_task_end end;
   json_t *kept = NULL;
   json_t *request = NULL;
-  char *old_status = NULL;
-  char *old_message = NULL;
+  hsc_task_row row;
   const char *key = hsc_arena_printf(run->arena, "%s/%s/%s=%s", turn, hsc__tune_kind_text(c->kind),
                                      c->name, c->value ? c->value : "");
   const char *path = hsc_arena_printf(run->arena, "%s/optimized.pb", run->scratch);
   hsc_status *status = NULL;
   HSC_TRY(hsc_arena_status(run->arena));
-  if (run->resumed)
-    HSC_TRY(hsc_store_get_task(run->options->store, run->experiment, key, &old_status, &old_message,
-                               &kept));
-  if (kept) {
-    take(c, old_status, old_message, kept);
+  HSC_TRY(hsc_task_table_find(&run->tasks, key, &row));
+  if (row.state) {
+    take(c, row.state, row.message, row.answer);
     goto done;
   }
-  if (!*worker)
-    HSC_GOTO(hsc_lab_worker_create(&(hsc_lab_worker_options){.device = run->options->device,
-                                                             .executable = run->options->executable,
-                                                             .no_disk_cache = true,
-                                                             .stop = run->options->stop},
-                                   worker));
   request = hsc__tune_request(run, "compile", c == &run->items[0] ? NULL : c);
   if (!request)
     HSC_GOTO(hsc_status_out_of_memory());
   json_object_del(request, "data");
   json_object_set_new(request, "optimized_to", json_string(path));
-  HSC_GOTO(hsc_lab_worker_call(*worker, request, hsc__tune_limit(run), &answer));
+  HSC_GOTO(hsc_task_call(&run->setting, worker, request, run->options->limit_ns, &answer, &end));
   if (answer.outcome != HSC_OUTCOME_OK && hsc__tune_stopped(run))
     goto done;
   kept = json_object();
@@ -102,16 +91,13 @@ static hsc_status *compile_one(tune_run *run,
   unlink(path);
   const char *message = answer.status ? hsc_status_message(answer.status) : NULL;
   take(c, hsc_outcome_text(answer.outcome), message, kept);
-  HSC_GOTO(hsc_store_put_task(run->options->store, run->experiment,
-                              &(hsc_task){.key = key,
-                                          .status = hsc_outcome_text(answer.outcome),
-                                          .message = message,
-                                          .answer = kept}));
+  if (end == HSC_TASK_DONE)
+    HSC_GOTO(
+        hsc_task_table_keep(&run->tasks, key, hsc_outcome_text(answer.outcome), message, kept));
 done:
   json_decref(kept);
   json_decref(request);
-  hsc_free(old_status);
-  hsc_free(old_message);
+  hsc_task_row_deinit(&row);
   hsc_answer_deinit(&answer);
   return status;
 }

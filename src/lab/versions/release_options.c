@@ -144,17 +144,13 @@ static hsc_status *restore_by(hsc__versions *v,
                               bool *out_cured,
                               json_t **out_row) {
   hsc__try t;
-  char *state = NULL;
-  char *message = NULL;
-  json_t *answer = NULL;
-  hsc_store *store = v->options->store;
+  hsc_task_row row;
   const char *text = hsc_arena_printf(v->arena, "%s=%s", option, value);
   const char *key = hsc_arena_printf(v->arena, "%s with %s", bad->version, text);
   HSC_TRY(hsc_arena_status(v->arena));
-  if (store)
-    HSC_TRY(hsc_store_get_task(store, v->experiment, key, &state, &message, &answer));
-  hsc_free(state);
-  hsc_free(message);
+  HSC_TRY(hsc_task_table_find(&v->tasks, key, &row));
+  json_t *answer = row.answer ? json_incref(row.answer) : NULL;
+  hsc_task_row_deinit(&row);
   if (!answer) {
     hsc__versions largest = without_sizes(v);
     HSC_TRY(try_option(&largest, bad, option, value, &t));
@@ -166,10 +162,7 @@ static hsc_status *restore_by(hsc__versions *v,
                        cured, "seen", seen);
     if (!answer)
       return hsc_status_out_of_memory();
-    if (store)
-      HSC_TRY(hsc_store_put_task(
-          store, v->experiment,
-          &(hsc_task){.key = key, .status = "ok", .message = "", .answer = answer}));
+    HSC_TRY(hsc_task_table_keep(&v->tasks, key, "ok", "", answer));
   }
   *out_cured = json_is_true(json_object_get(answer, "restores"));
   *out_row = answer;

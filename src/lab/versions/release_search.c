@@ -286,17 +286,13 @@ static hsc_status *begin(hsc__versions *v) {
     return NULL;
   const char *plan = NULL;
   HSC_TRY(plan_of(v, &plan));
-  HSC_TRY(hsc_store_resumable(o->store, plan, &v->experiment));
-  if (v->experiment)
-    return hsc_store_reopen(o->store, v->experiment);
-  return hsc_store_begin(o->store,
-                         &(hsc_experiment){.kind = "versions",
-                                           .command = o->command,
-                                           .device = v->device,
-                                           .subject = o->programs[0],
-                                           .plan = plan,
-                                           .seed = o->seed},
-                         &v->experiment);
+  hsc_experiment experiment = {.kind = "versions",
+                               .command = o->command,
+                               .device = v->device,
+                               .subject = o->programs[0],
+                               .plan = plan,
+                               .seed = o->seed};
+  return hsc_task_table_begin(o->store, true, &experiment, &v->tasks);
 }
 
 hsc_status *hsc_versions(const hsc_versions_options *options, json_t **out_document) {
@@ -328,14 +324,10 @@ hsc_status *hsc_versions(const hsc_versions_options *options, json_t **out_docum
   json_object_set(*out_document, "not_compared", not_compared);
   json_object_set(*out_document, "options_tried", options_tried);
   json_object_set(*out_document, "restored_by", restored);
-  if (options->store)
-    status = hsc_store_finish(options->store, v.experiment, "done", *out_document);
 done:
-  if (hsc_status_code(status) == HSC_CANCELLED && v.experiment)
+  if (hsc_status_code(status) == HSC_CANCELLED && v.tasks.experiment)
     status = hsc_status_hint(status, "the same command goes on from here");
-  if (status && options->store && v.experiment)
-    status = hsc_store_end(options->store, v.experiment, status,
-                           hsc_status_code(status) == HSC_CANCELLED, NULL);
+  status = hsc_task_table_end(&v.tasks, status, false, status ? NULL : *out_document);
   if (status && *out_document) {
     json_decref(*out_document);
     *out_document = NULL;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "lab/devices/compiler_flags.h"
+#include "lab/dispatch/task_table.h"
 #include "lab/probe/growth.h"
 #include "lab/versions/release_search.h"
 #include "stats/stats.h"
@@ -39,9 +40,9 @@ typedef struct hsc__versions {
   hsc__try *tries;  // [count] those between the ends
   size_t count;
   int64_t tried;
-  double limit;           // between good and bad values; NaN = not known yet
-  double exponent_limit;  // the same of exponents; NaN without sizes
-  int64_t experiment;
+  double limit;              // between good and bad values; NaN = not known yet
+  double exponent_limit;     // the same of exponents; NaN without sizes
+  hsc_task_table tasks;      // what was seen of each release
   json_t *changed_defaults;  // {option: as the good release has it}; NULL = not asked yet
 } hsc__versions;
 

@@ -210,17 +210,13 @@ static double number_at(json_t *object, const char *key, size_t index) {
 // What an interrupted search has seen of the release. Without its samples: what is measured again
 // is measured from the beginning.
 static hsc_status *recall(hsc__versions *v, hsc__try *t) {
-  char *state = NULL;
-  char *message = NULL;
-  json_t *answer = NULL;
-  if (!v->options->store)
-    return NULL;
-  HSC_TRY(
-      hsc_store_get_task(v->options->store, v->experiment, t->version, &state, &message, &answer));
-  if (answer) {
+  hsc_task_row row;
+  HSC_TRY(hsc_task_table_find(&v->tasks, t->version, &row));
+  json_t *answer = row.answer;
+  if (row.state) {
     t->tried = true;
-    t->seen = hsc_arena_strdup(v->arena, message ? message : "");
-    if (strcmp(state, "ok") != 0)
+    t->seen = hsc_arena_strdup(v->arena, row.message ? row.message : "");
+    if (strcmp(row.state, "ok") != 0)
       t->reason = t->seen;
     t->word = (hsc__word)json_integer_value(json_object_get(answer, "word"));
     t->value = number_at(answer, "value", 0);
@@ -236,14 +232,12 @@ static hsc_status *recall(hsc__versions *v, hsc__try *t) {
     for (size_t i = 0; t->at_sizes && i < v->size_count; i++)
       t->at_sizes[i] = hsc_json_number(json_array_get(values, i));
   }
-  hsc_free(state);
-  hsc_free(message);
-  json_decref(answer);
+  hsc_task_row_deinit(&row);
   return hsc_arena_status(v->arena);
 }
 
 static hsc_status *remember(hsc__versions *v, const hsc__try *t) {
-  if (!v->options->store || t->for_now)
+  if (t->for_now)
     return NULL;
   json_t *values = json_array();
   for (size_t i = 0; t->at_sizes && i < v->size_count; i++)
@@ -253,11 +247,8 @@ static hsc_status *remember(hsc__versions *v, const hsc__try *t) {
                              triple(t->exponent.estimate, t->exponent.low, t->exponent.high),
                              "at_sizes", values, "confirmed", t->confirmed);
   const char *text = t->reason ? t->reason : t->seen;
-  hsc_status *status = hsc_store_put_task(v->options->store, v->experiment,
-                                          &(hsc_task){.key = t->version,
-                                                      .status = t->reason ? "skipped" : "ok",
-                                                      .message = text ? text : "",
-                                                      .answer = answer});
+  hsc_status *status = hsc_task_table_keep(&v->tasks, t->version, t->reason ? "skipped" : "ok",
+                                           text ? text : "", answer);
   json_decref(answer);
   return status;
 }
