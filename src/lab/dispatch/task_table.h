@@ -92,8 +92,8 @@ bool hsc_task_is_over(const hsc_task_setting *setting);  // either
 int64_t hsc_task_limit(const hsc_task_setting *setting, int64_t limit_ns);
 // *worker, made where it is NULL, without the disk's cache of programs. Destroy it afterwards.
 HSC_MUST_USE hsc_status *hsc_task_worker(const hsc_task_setting *setting, hsc_lab_worker **worker);
-// One job of that worker. A worker that SIGKILL, SIGTERM, SIGINT or SIGHUP ended says nothing of its
-// program: the job is done again in a new one. Errors: those of hsc_lab_worker_call.
+// One job of that worker. A worker that SIGKILL, SIGTERM, SIGINT or SIGHUP ended says nothing of
+// its program: the job is done again in a new one. Errors: those of hsc_lab_worker_call.
 HSC_MUST_USE hsc_status *hsc_task_call(const hsc_task_setting *setting,
                                        hsc_lab_worker **worker,
                                        json_t *request,

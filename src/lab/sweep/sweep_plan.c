@@ -420,8 +420,8 @@ static hsc_status *plan_pair(planning *p, const pair *of, const hsc_device_spec 
 
 // ---- the folder ---------------------------------------------------------------------------------
 
-// What tasks that only compile are compiled for, wherever they are done: $HLOSCOPE_THREADS, else the
-// cores that this process may use.
+// What tasks that only compile are compiled for, wherever they are done: $HLOSCOPE_THREADS, else
+// the cores that this process may use.
 static hsc_status *count_cores(int *out_cores) {
   const char *asked = getenv("HLOSCOPE_THREADS");
   json_t *environment = NULL;

@@ -45,8 +45,8 @@ static hsc_status *make_slot(hsc__sweep_slot **out_slot) {
   return status;
 }
 
-// Whether times are of interest, which are those of the cores that are there. The same for every job
-// of a plan.
+// Whether times are of interest, which are those of the cores that are there. The same for every
+// job of a plan.
 static bool is_timed(const json_t *job) {
   return !strcmp(hsc__sweep_text(job, "job"), "interleave") ||
          json_integer_value(json_object_get(job, "series")) > 0;
