@@ -123,7 +123,7 @@ static hsc_status *derive_bounds(ablate_run *run) {
                                  .scratch = run->scratch,
                                  .executable = o->executable,
                                  .seed = o->seed,
-                                 .limit_ns = hsc__ablate_limit(run, o->limit_ns),
+                                 .limit_ns = hsc_task_limit(&run->setting, o->limit_ns),
                                  .stop = o->stop};
     run->asked_bounds = true;
     status = hsc_legal_derive(&options, arena, &run->bounded, &denormals, &why_not);
