@@ -1,13 +1,14 @@
 // parquet_read.c - the footer, and pages of a column chunk decoded one after the other.
 //
-// How to read: Thrift's compact protocol is read field by field (varint, list, skip); the footer
-// makes columns, chunks and row groups of it. A page has a header, levels that say which rows are
+// How to read: the footer makes columns, chunks and row groups of what thrift_read.h reads field by
+// field. A page has a header, levels that say which rows are
 // present, and values: plain, or codes of a dictionary (read_coded, read_plain). Sizes come from
 // the file: each is checked against the bytes that are there before it is used.
 #include "base/core/map.h"
 #include "base/core/memory.h"
 #include "base/files/file_io.h"
 #include "base/parquet/parquet_read.h"
+#include "base/parquet/thrift_read.h"
 
 #include <math.h>
 
@@ -29,154 +30,7 @@ enum {
 };
 enum { PAGE_DATA = 0, PAGE_INDEX = 1, PAGE_DICTIONARY = 2, PAGE_DATA_V2 = 3 };
 enum { CODEC_NONE = 0, CODEC_SNAPPY = 1, CODEC_GZIP = 2, CODEC_ZSTD = 6 };
-enum { LARGEST_PAGE = 1 << 30, DEEPEST = 32 };
-
-// ---- Thrift's compact protocol ------------------------------------------------------------------
-
-// Reads with a sticky error: after the first damage everything gives 0.
-typedef struct thrift {
-  const uint8_t *at, *end;
-  bool bad;
-  int depth;
-} thrift;
-enum {
-  T_STOP = 0,
-  T_TRUE = 1,
-  T_FALSE = 2,
-  T_BYTE = 3,
-  T_I16 = 4,
-  T_I32 = 5,
-  T_I64 = 6,
-  T_DOUBLE = 7,
-  T_BINARY = 8,
-  T_LIST = 9,
-  T_SET = 10,
-  T_MAP = 11,
-  T_STRUCT = 12
-};
-
-static uint64_t varint(thrift *t) {
-  uint64_t value = 0;
-  for (int shift = 0; shift < 64; shift += 7) {
-    if (t->at == t->end)
-      break;
-    uint8_t byte = *t->at++;
-    value |= (uint64_t)(byte & 0x7f) << shift;
-    if (!(byte & 0x80))
-      return value;
-  }
-  t->bad = true;
-  t->at = t->end;
-  return 0;
-}
-
-static int64_t zigzag(thrift *t) {
-  uint64_t value = varint(t);
-  return (int64_t)(value >> 1) ^ -(int64_t)(value & 1);
-}
-
-static hsc_view binary(thrift *t) {
-  uint64_t size = varint(t);
-  if (size > (uint64_t)(t->end - t->at)) {
-    t->bad = true;
-    t->at = t->end;
-    return (hsc_view){"", 0};
-  }
-  hsc_view view = {(const char *)t->at, (size_t)size};
-  t->at += size;
-  return view;
-}
-
-// The next field of a struct: its type, T_STOP at the end. *id is the number of the one before on
-// entry.
-static int field(thrift *t, int *id) {
-  if (t->at == t->end || t->bad) {
-    t->bad = true;
-    return T_STOP;
-  }
-  uint8_t byte = *t->at++;
-  if (byte == 0)
-    return T_STOP;
-  if (byte >> 4)
-    *id += byte >> 4;
-  else
-    *id = (int)zigzag(t);
-  return byte & 15;
-}
-
-static size_t list(thrift *t, int *out_type) {
-  if (t->at == t->end) {
-    t->bad = true;
-    return 0;
-  }
-  uint8_t byte = *t->at++;
-  uint64_t size = byte >> 4 == 15 ? varint(t) : byte >> 4;
-  *out_type = byte & 15;
-  if (size > (uint64_t)(t->end - t->at)) {
-    // every element takes a byte at least
-    t->bad = true;
-    size = 0;
-  }
-  return (size_t)size;
-}
-
-static void skip(thrift *t, int type, bool in_list) {
-  if (++t->depth > DEEPEST) {
-    t->bad = true;
-    t->at = t->end;
-  }
-  int inner;
-  int id = 0;
-  switch (type) {
-    case T_TRUE:
-    case T_FALSE:
-      if (in_list && t->at < t->end)
-        t->at++;
-      break;
-    case T_BYTE:
-      if (t->at < t->end)
-        t->at++;
-      else
-        t->bad = true;
-      break;
-    case T_I16:
-    case T_I32:
-    case T_I64:
-      (void)varint(t);
-      break;
-    case T_DOUBLE:
-      if (t->end - t->at >= 8)
-        t->at += 8;
-      else
-        t->bad = true;
-      break;
-    case T_BINARY:
-      (void)binary(t);
-      break;
-    case T_LIST:
-    case T_SET:
-      for (size_t n = list(t, &inner); n > 0 && !t->bad; n--)
-        skip(t, inner, true);
-      break;
-    case T_MAP: {
-      uint64_t size = varint(t);
-      uint8_t types = size && t->at < t->end ? *t->at++ : 0;
-      for (; size > 0 && !t->bad && t->at < t->end; size--) {
-        skip(t, types >> 4, true);
-        skip(t, types & 15, true);
-      }
-      break;
-    }
-    case T_STRUCT:
-      while (!t->bad && (inner = field(t, &id)) != T_STOP)
-        skip(t, inner, false);
-      break;
-    default:
-      t->bad = true;
-      t->at = t->end;
-  }
-  t->depth--;
-}
+enum { LARGEST_PAGE = 1 << 30, DEEPEST = 32 };  // bytes; groups inside of groups of the schema
 
 // ---- the footer ---------------------------------------------------------------------------------
 
@@ -220,10 +74,10 @@ static const char *copied(hsc_parquet_file *file, hsc_view text) {
 
 // SchemaElement: 1 type, 3 repetition, 4 name, 5 children. Elements lie in depth-first order; the
 // first one is the root.
-static void read_schema(hsc_parquet_file *file, thrift *t) {
+static void read_schema(hsc_parquet_file *file, hsc__thrift_in *t) {
   int type;
   // children still to come, by depth
-  size_t count = list(t, &type);
+  size_t count = hsc__thrift_read_list(t, &type);
   size_t open_at[DEEPEST];
   size_t depth = 0;
   file->columns = HSC_NEW_ARRAY(file->arena, parquet_column, count + 1);
@@ -233,17 +87,18 @@ static void read_schema(hsc_parquet_file *file, thrift *t) {
     parquet_column c = {.name = "", .type = -1};
     int64_t children = 0;
     int64_t repetition = 0;
-    for (int id = 0, kind; (kind = field(t, &id)) != T_STOP && !t->bad;) {
-      if (id == 1 && kind == T_I32)
-        c.type = (int)zigzag(t);
-      else if (id == 3 && kind == T_I32)
-        repetition = zigzag(t);
-      else if (id == 4 && kind == T_BINARY)
-        c.name = copied(file, binary(t));
-      else if (id == 5 && kind == T_I32)
-        children = zigzag(t);
+    for (int id = 0, kind;
+         (kind = hsc__thrift_read_field(t, &id)) != HSC__THRIFT_STOP && !t->bad;) {
+      if (id == 1 && kind == HSC__THRIFT_I32)
+        c.type = (int)hsc__thrift_read_zigzag(t);
+      else if (id == 3 && kind == HSC__THRIFT_I32)
+        repetition = hsc__thrift_read_zigzag(t);
+      else if (id == 4 && kind == HSC__THRIFT_BINARY)
+        c.name = copied(file, hsc__thrift_read_binary(t));
+      else if (id == 5 && kind == HSC__THRIFT_I32)
+        children = hsc__thrift_read_zigzag(t);
       else
-        skip(t, kind, false);
+        hsc__thrift_skip(t, kind, false);
     }
     while (depth > 0 && open_at[depth - 1] == 0)
       depth--;
@@ -264,14 +119,15 @@ static void read_schema(hsc_parquet_file *file, thrift *t) {
 
 // ColumnChunk: 3 meta_data. ColumnMetaData: 4 codec, 5 num_values, 7 total_compressed_size, 9
 // data_page_offset, 11 dictionary_page_offset.
-static void read_chunk(thrift *t, chunk *out) {
+static void read_chunk(hsc__thrift_in *t, chunk *out) {
   *out = (chunk){.dictionary_offset = -1};
-  for (int id = 0, kind; (kind = field(t, &id)) != T_STOP && !t->bad;) {
-    if (id != 3 || kind != T_STRUCT) {
-      skip(t, kind, false);
+  for (int id = 0, kind; (kind = hsc__thrift_read_field(t, &id)) != HSC__THRIFT_STOP && !t->bad;) {
+    if (id != 3 || kind != HSC__THRIFT_STRUCT) {
+      hsc__thrift_skip(t, kind, false);
       continue;
     }
-    for (int inner = 0, type; (type = field(t, &inner)) != T_STOP && !t->bad;) {
+    for (int inner = 0, type;
+         (type = hsc__thrift_read_field(t, &inner)) != HSC__THRIFT_STOP && !t->bad;) {
       int64_t *to;
       if (inner == 5)
         to = &out->values;
@@ -283,19 +139,19 @@ static void read_chunk(thrift *t, chunk *out) {
         to = &out->dictionary_offset;
       else
         to = NULL;
-      if (to && type == T_I64)
-        *to = zigzag(t);
-      else if (inner == 4 && type == T_I32)
-        out->codec = (int)zigzag(t);
+      if (to && type == HSC__THRIFT_I64)
+        *to = hsc__thrift_read_zigzag(t);
+      else if (inner == 4 && type == HSC__THRIFT_I32)
+        out->codec = (int)hsc__thrift_read_zigzag(t);
       else
-        skip(t, type, false);
+        hsc__thrift_skip(t, type, false);
     }
   }
 }
 
-static hsc_status *read_groups(hsc_parquet_file *file, thrift *t) {
+static hsc_status *read_groups(hsc_parquet_file *file, hsc__thrift_in *t) {
   int type;
-  size_t count = list(t, &type);
+  size_t count = hsc__thrift_read_list(t, &type);
   size_t total;
   if (!file->columns || !hsc_mul_size(count, file->column_count, &total))
     return damaged(file, t->at, "row groups without a schema");
@@ -304,13 +160,14 @@ static hsc_status *read_groups(hsc_parquet_file *file, thrift *t) {
     return hsc_status_out_of_memory();
   for (size_t g = 0; g < count && !t->bad; g++) {
     chunk *row = file->chunks + g * file->column_count;
-    for (int id = 0, kind; (kind = field(t, &id)) != T_STOP && !t->bad;) {
-      if (id != 1 || kind != T_LIST) {
-        skip(t, kind, false);
+    for (int id = 0, kind;
+         (kind = hsc__thrift_read_field(t, &id)) != HSC__THRIFT_STOP && !t->bad;) {
+      if (id != 1 || kind != HSC__THRIFT_LIST) {
+        hsc__thrift_skip(t, kind, false);
         continue;
       }
       int of;
-      size_t columns = list(t, &of);
+      size_t columns = hsc__thrift_read_list(t, &of);
       if (columns != file->column_count)
         return damaged(file, t->at, "a row group with another number of columns");
       for (size_t c = 0; c < columns && !t->bad; c++)
@@ -321,16 +178,17 @@ static hsc_status *read_groups(hsc_parquet_file *file, thrift *t) {
   return NULL;
 }
 
-static hsc_status *read_metadata(hsc_parquet_file *file, thrift *t) {
+static hsc_status *read_metadata(hsc_parquet_file *file, hsc__thrift_in *t) {
   int type;
-  for (size_t n = list(t, &type); n > 0 && !t->bad; n--) {
+  for (size_t n = hsc__thrift_read_list(t, &type); n > 0 && !t->bad; n--) {
     hsc_view key = {"", 0};
     hsc_view value = {"", 0};
-    for (int id = 0, kind; (kind = field(t, &id)) != T_STOP && !t->bad;) {
-      if (kind == T_BINARY && (id == 1 || id == 2))
-        *(id == 1 ? &key : &value) = binary(t);
+    for (int id = 0, kind;
+         (kind = hsc__thrift_read_field(t, &id)) != HSC__THRIFT_STOP && !t->bad;) {
+      if (kind == HSC__THRIFT_BINARY && (id == 1 || id == 2))
+        *(id == 1 ? &key : &value) = hsc__thrift_read_binary(t);
       else
-        skip(t, kind, false);
+        hsc__thrift_skip(t, kind, false);
     }
     HSC_TRY(hsc_map_put(file->metadata, key, (void *)(uintptr_t)copied(file, value)));
   }
@@ -374,20 +232,21 @@ static hsc_status *read_footer(hsc_parquet_file *file) {
   memcpy(&size, b.data + b.size - 8, 4);
   if (size > b.size - 12)
     return damaged(file, b.data + b.size - 8, "a footer larger than the file");
-  thrift t = {(const uint8_t *)b.data + b.size - 8 - size, (const uint8_t *)b.data + b.size - 8,
-              false, 0};
+  hsc__thrift_in t = {(const uint8_t *)b.data + b.size - 8 - size,
+                      (const uint8_t *)b.data + b.size - 8, false, 0};
   hsc_status *status = NULL;
-  for (int id = 0, kind; !status && (kind = field(&t, &id)) != T_STOP && !t.bad;) {
-    if (id == 2 && kind == T_LIST)
+  for (int id = 0, kind;
+       !status && (kind = hsc__thrift_read_field(&t, &id)) != HSC__THRIFT_STOP && !t.bad;) {
+    if (id == 2 && kind == HSC__THRIFT_LIST)
       read_schema(file, &t);
-    else if (id == 3 && kind == T_I64)
-      file->row_count = (size_t)zigzag(&t);
-    else if (id == 4 && kind == T_LIST)
+    else if (id == 3 && kind == HSC__THRIFT_I64)
+      file->row_count = (size_t)hsc__thrift_read_zigzag(&t);
+    else if (id == 4 && kind == HSC__THRIFT_LIST)
       status = read_groups(file, &t);
-    else if (id == 5 && kind == T_LIST)
+    else if (id == 5 && kind == HSC__THRIFT_LIST)
       status = read_metadata(file, &t);
     else
-      skip(&t, kind, false);
+      hsc__thrift_skip(&t, kind, false);
   }
   if (!status)
     status = hsc_arena_status(file->arena);
@@ -461,8 +320,8 @@ hsc_parquet_kind hsc_parquet_column_kind(const hsc_parquet_file *file, size_t c)
 
 // Snappy: a varint with the size, then literals and copies from what was written before.
 static bool unsnappy(hsc_view in, size_t size, hsc_bytes *out) {
-  thrift t = {(const uint8_t *)in.data, (const uint8_t *)in.data + in.size, false, 0};
-  if (varint(&t) != size || t.bad)
+  hsc__thrift_in t = {(const uint8_t *)in.data, (const uint8_t *)in.data + in.size, false, 0};
+  if (hsc__thrift_read_varint(&t) != size || t.bad)
     return false;
   uint8_t *to = hsc_bytes_extend(out, size);
   if (!to)
@@ -548,41 +407,48 @@ typedef struct page {
   bool is_compressed;
 } page;
 
+// DataPageHeader (5) and DictionaryPageHeader (7): 1 values, 2 encoding. DataPageHeaderV2 (8): 1
+// values, 4 encoding, 5 bytes of definition levels, 6 of repetition levels, 7 is_compressed.
+static void read_values_header(hsc__thrift_in *t, int of, page *out) {
+  bool is_v2 = of == 8;
+  for (int id = 0, kind; (kind = hsc__thrift_read_field(t, &id)) != HSC__THRIFT_STOP && !t->bad;) {
+    if (kind == HSC__THRIFT_I32 && id == 1)
+      out->values = hsc__thrift_read_zigzag(t);
+    else if (kind == HSC__THRIFT_I32 && id == (is_v2 ? 4 : 2))
+      out->encoding = (int)hsc__thrift_read_zigzag(t);
+    else if (kind == HSC__THRIFT_I32 && is_v2 && id == 5)
+      out->level_bytes = hsc__thrift_read_zigzag(t);
+    else if (kind == HSC__THRIFT_I32 && is_v2 && id == 6)
+      out->repetition_bytes = hsc__thrift_read_zigzag(t);
+    else if (is_v2 && id == 7 && (kind == HSC__THRIFT_TRUE || kind == HSC__THRIFT_FALSE))
+      out->is_compressed = kind == HSC__THRIFT_TRUE;
+    else
+      hsc__thrift_skip(t, kind, false);
+  }
+}
+
 // PageHeader: 1 type, 2 uncompressed, 3 compressed, 5 data_page_header, 7 dictionary_page_header, 8
 // data_page_header_v2.
-static void read_page_header(thrift *t, page *out) {
+static void read_page_header(hsc__thrift_in *t, page *out) {
   *out = (page){.type = -1, .is_compressed = true};
-  for (int id = 0, kind; (kind = field(t, &id)) != T_STOP && !t->bad;) {
-    if (kind == T_I32 && id == 1)
-      out->type = (int)zigzag(t);
-    else if (kind == T_I32 && (id == 2 || id == 3))
-      *(id == 2 ? &out->uncompressed : &out->compressed) = zigzag(t);
-    else if (kind != T_STRUCT || (id != 5 && id != 7 && id != 8))
-      skip(t, kind, false);
+  for (int id = 0, kind; (kind = hsc__thrift_read_field(t, &id)) != HSC__THRIFT_STOP && !t->bad;) {
+    if (kind == HSC__THRIFT_I32 && id == 1)
+      out->type = (int)hsc__thrift_read_zigzag(t);
+    else if (kind == HSC__THRIFT_I32 && (id == 2 || id == 3))
+      *(id == 2 ? &out->uncompressed : &out->compressed) = hsc__thrift_read_zigzag(t);
+    else if (kind == HSC__THRIFT_STRUCT && (id == 5 || id == 7 || id == 8))
+      read_values_header(t, id, out);
     else
-      for (int inner = 0, type; (type = field(t, &inner)) != T_STOP && !t->bad;) {
-        if (type == T_I32 && inner == 1)
-          out->values = zigzag(t);
-        else if (type == T_I32 && inner == (id == 8 ? 4 : 2))
-          out->encoding = (int)zigzag(t);
-        else if (type == T_I32 && id == 8 && inner == 5)
-          out->level_bytes = zigzag(t);
-        else if (type == T_I32 && id == 8 && inner == 6)
-          out->repetition_bytes = zigzag(t);
-        else if (id == 8 && inner == 7 && (type == T_TRUE || type == T_FALSE))
-          out->is_compressed = type == T_TRUE;
-        else
-          skip(t, type, false);
-      }
+      hsc__thrift_skip(t, kind, false);
   }
 }
 
 // Hybrid of runs and packed groups: out[count]; false when the bytes do not hold them.
 static bool read_hybrid(hsc_view in, int width, uint32_t *out, size_t count) {
-  thrift t = {(const uint8_t *)in.data, (const uint8_t *)in.data + in.size, false, 0};
+  hsc__thrift_in t = {(const uint8_t *)in.data, (const uint8_t *)in.data + in.size, false, 0};
   size_t done = 0;
   while (done < count) {
-    uint64_t header = varint(&t);
+    uint64_t header = hsc__thrift_read_varint(&t);
     if (t.bad)
       return false;
     if (header & 1) {
@@ -898,8 +764,8 @@ static hsc_status *read_chunk_pages(
                      : of->data_offset;
   if (from < 4 || (uint64_t)from > file->bytes.size)
     return damaged(file, file->bytes.data, "a chunk outside of the file");
-  thrift t = {(const uint8_t *)file->bytes.data + from,
-              (const uint8_t *)file->bytes.data + file->bytes.size - 8, false, 0};
+  hsc__thrift_in t = {(const uint8_t *)file->bytes.data + from,
+                      (const uint8_t *)file->bytes.data + file->bytes.size - 8, false, 0};
   dictionary d = {0};
   for (int64_t done = 0; done < of->values;) {
     page p;

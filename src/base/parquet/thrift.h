@@ -4,11 +4,20 @@
 
 #include "base/core/bytes.h"
 
+// Types of fields and elements. A field that is a bool has its value as its type.
 enum {
+  HSC__THRIFT_STOP = 0,
+  HSC__THRIFT_TRUE = 1,
+  HSC__THRIFT_FALSE = 2,
+  HSC__THRIFT_BYTE = 3,
+  HSC__THRIFT_I16 = 4,
   HSC__THRIFT_I32 = 5,
   HSC__THRIFT_I64 = 6,
+  HSC__THRIFT_DOUBLE = 7,
   HSC__THRIFT_BINARY = 8,
   HSC__THRIFT_LIST = 9,
+  HSC__THRIFT_SET = 10,
+  HSC__THRIFT_MAP = 11,
   HSC__THRIFT_STRUCT = 12
 };
 
