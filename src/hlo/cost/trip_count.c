@@ -49,39 +49,54 @@ static int64_t written_trip_count(const hsc_instr *instr) {
   return end == at || count < 0 ? -1 : count;
 }
 
+// "for (i = start; i < bound; i += step)": i is one element of the state, which the condition
+// compares with a constant and the body raises by one.
+typedef struct counter {
+  int64_t start, bound, step;
+  const hsc_shape *shape;
+} counter;
+
+static bool find_counter(const hsc_instr *loop, counter *out) {
+  const hsc_computation *condition = loop->called[0];
+  const hsc_computation *body = loop->called[1];
+  const hsc_instr *test = through_copies(condition->root);
+  const hsc_instr *init = loop->operands[0];
+  const hsc_instr *next = body->root;
+  int64_t index, own;
+  if (test->op != HSC_OP_COMPARE || test->attr.compare.direction != HSC_LT)
+    return false;
+  if (!is_element(test->operands[0], condition->parameters[0], &index) ||
+      !constant_of(test->operands[1], &out->bound))
+    return false;
+  if (init->op != HSC_OP_TUPLE || !constant_of(init->operands[index], &out->start) ||
+      next->op != HSC_OP_TUPLE)
+    return false;
+  const hsc_instr *add = through_copies(next->operands[index]);
+  if (add->op != HSC_OP_ADD || !is_element(add->operands[0], body->parameters[0], &own) ||
+      own != index)
+    return false;
+  out->shape = &add->shape;
+  return constant_of(add->operands[1], &out->step);
+}
+
 int64_t hsc_loop_trip_count(const hsc_instr *instr) {
   int64_t written = written_trip_count(instr);
   if (written >= 0)
     return written;
-  if (instr->called_count != 2 || !instr->called[0]->root || !instr->called[1]->root)
-    return -1;
-  const hsc_computation *condition = instr->called[0];
-  const hsc_computation *body = instr->called[1];
-  const hsc_instr *test = through_copies(condition->root);
-  const hsc_instr *init = instr->operands[0];
-  const hsc_instr *next = body->root;
-  int64_t index, bound, step, start, own;
-  if (test->op != HSC_OP_COMPARE || test->attr.compare.direction != HSC_LT)
-    return -1;
-  if (!is_element(test->operands[0], condition->parameters[0], &index) ||
-      !constant_of(test->operands[1], &bound))
-    return -1;
-  if (init->op != HSC_OP_TUPLE || !constant_of(init->operands[index], &start) ||
-      next->op != HSC_OP_TUPLE)
-    return -1;
-  const hsc_instr *add = through_copies(next->operands[index]);
-  if (add->op != HSC_OP_ADD || !is_element(add->operands[0], body->parameters[0], &own) ||
-      own != index || !constant_of(add->operands[1], &step))
+  counter c;
+  if (instr->called_count != 2 || !instr->called[0]->root || !instr->called[1]->root ||
+      !find_counter(instr, &c))
     return -1;
   // The counter must not wrap before it reaches the bound.
-  if (step <= 0 || step > 1 << 20 || start < -((int64_t)1 << 40) || bound > (int64_t)1 << 40)
+  if (c.step <= 0 || c.step > 1 << 20 || c.start < -((int64_t)1 << 40) ||
+      c.bound > (int64_t)1 << 40)
     return -1;
-  int bits = hsc_type_bits(add->shape.type);
-  bool is_signed = hsc_type_class_of(add->shape.type) == HSC_CLASS_SIGNED;
+  int bits = hsc_type_bits(c.shape->type);
+  bool is_signed = hsc_type_class_of(c.shape->type) == HSC_CLASS_SIGNED;
   int64_t largest = (int64_t)1 << 47;
   if (bits < 48)
     largest = ((int64_t)1 << (is_signed ? bits - 1 : bits)) - 1;
-  if (bound > largest - step || bound < start)
-    return bound <= start ? 0 : -1;
-  return bound <= start ? 0 : (bound - start + step - 1) / step;
+  if (c.bound <= c.start)
+    return 0;
+  return c.bound > largest - c.step ? -1 : (c.bound - c.start + c.step - 1) / c.step;
 }

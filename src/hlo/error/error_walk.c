@@ -216,56 +216,43 @@ bool hsc_error_reads_bits(const hsc_instr *instr) {
   return !orders && ((hsc_op_traits(instr->op) & HSC_TRAIT_MOVES) || is_exact_op(instr));
 }
 
-static hsc_status *apply_rule(hsc__error_walk *w,
-                              const hsc_instr *instr,
-                              const hsc_bounded *const *given,
-                              hsc_bounded *result) {
-  bool exact = true;
-  bool open = false;
-  const hsc_bounded **operands =
-      HSC_NEW_ARRAY(w->arena, const hsc_bounded *, instr->operand_count + 1);
-  HSC_TRY(hsc_arena_status(w->arena));
-  for (int k = 0; k < instr->operand_count; k++) {
-    operands[k] = given[k];
-    if (!hsc_error_reads_bits(instr))
-      HSC_TRY(read_as_zero(w->arena, given[k], &operands[k]));
-  }
-  HSC_TRY(hsc__error_is_open(w, instr, operands, &open));
-  if (open) {
-    forget(w->arena, result, INFINITY);
-    return hsc_arena_status(w->arena);
-  }
-  for (int k = 0; k < instr->operand_count; k++)
-    exact &= hsc__is_exact(operands[k]);
-  bool picking =
-      (instr->op == HSC_OP_REDUCE || instr->op == HSC_OP_REDUCE_WINDOW) && picks(instr->called[0]);
+// A sort, a top-k or a reducer that picks by comparing: NaN among what it compares leaves open
+// which value comes out. Minima and maxima are not of these: they give NaN.
+static bool compares_nan(const hsc_instr *instr,
+                         const hsc_bounded *const *operands,
+                         bool picks_a_value) {
   bool compares = instr->op == HSC_OP_SORT || instr->op == HSC_OP_TOPK ||
-                  (picking && !is_maximum(instr->called[0]));
+                  (picks_a_value && !is_maximum(instr->called[0]));
   for (int k = 0; k < instr->operand_count && compares; k++)
-    if (has_nan(operands[k]->value)) {
-      forget(w->arena, result, INFINITY);
-      return hsc_arena_status(w->arena);
-    }
-  if (exact && (is_exact_op(instr) || picking || (hsc_op_traits(instr->op) & HSC_TRAIT_MOVES)))
-    return NULL;
+    if (has_nan(operands[k]->value))
+      return true;
+  return false;
+}
+
+// Whether exact operands give an exact result, by what the instruction is.
+static bool keeps_exact(const hsc_instr *instr, bool picks_a_value) {
+  if (is_exact_op(instr) || picks_a_value || (hsc_op_traits(instr->op) & HSC_TRAIT_MOVES))
+    return true;
   bool integral = is_integral(&instr->shape);
   for (int k = 0; k < instr->operand_count && integral; k++)
     integral = is_integral(&instr->operands[k]->shape);
-  if (exact && integral && instr->op != HSC_OP_CUSTOM_CALL && instr->op != HSC_OP_RNG)
-    return NULL;
-  if (!hsc_shape_is_array(&instr->shape)) {
-    forget(w->arena, result, unknown_of(operands, instr->operand_count));
-    return hsc_arena_status(w->arena);
-  }
+  return integral && instr->op != HSC_OP_CUSTOM_CALL && instr->op != HSC_OP_RNG;
+}
+
+// The error of an array by its op's rule. NaN, where the rule cannot say, becomes infinity when an
+// operand may be anything; an array of zeros is no error at all (NULL).
+static hsc_status *array_error(hsc__error_walk *w,
+                               const hsc_instr *instr,
+                               const hsc_bounded *const *operands,
+                               hsc_bounded *result) {
   hsc__error_site site = {.walk = w,
                           .instr = instr,
                           .operands = operands,
                           .value = result->value,
                           .count = hsc_shape_elements(&instr->shape),
                           .unit = hsc_type_unit(instr->shape.type)};
-  site.tiny = hsc__least_normal(instr->shape.type);
-  if (site.unit == 0)
-    site.tiny = 0;
+  if (site.unit != 0)  // of integers it stays 0
+    site.tiny = hsc__least_normal(instr->shape.type);
   result->error = HSC_NEW_ARRAY(w->arena, double, site.count + 1);
   HSC_TRY(hsc_arena_status(w->arena));
   HSC_TRY(rule_of(instr)(&site, result->error));
@@ -281,6 +268,38 @@ static hsc_status *apply_rule(hsc__error_walk *w,
       return NULL;
   result->error = NULL;
   return NULL;
+}
+
+static hsc_status *apply_rule(hsc__error_walk *w,
+                              const hsc_instr *instr,
+                              const hsc_bounded *const *given,
+                              hsc_bounded *result) {
+  bool exact = true;
+  bool open = false;
+  const hsc_bounded **operands =
+      HSC_NEW_ARRAY(w->arena, const hsc_bounded *, instr->operand_count + 1);
+  HSC_TRY(hsc_arena_status(w->arena));
+  for (int k = 0; k < instr->operand_count; k++) {
+    operands[k] = given[k];
+    if (!hsc_error_reads_bits(instr))
+      HSC_TRY(read_as_zero(w->arena, given[k], &operands[k]));
+  }
+  HSC_TRY(hsc__error_is_open(w, instr, operands, &open));
+  bool picks_a_value =
+      (instr->op == HSC_OP_REDUCE || instr->op == HSC_OP_REDUCE_WINDOW) && picks(instr->called[0]);
+  if (open || compares_nan(instr, operands, picks_a_value)) {
+    forget(w->arena, result, INFINITY);
+    return hsc_arena_status(w->arena);
+  }
+  for (int k = 0; k < instr->operand_count; k++)
+    exact &= hsc__is_exact(operands[k]);
+  if (exact && keeps_exact(instr, picks_a_value))
+    return NULL;
+  if (!hsc_shape_is_array(&instr->shape)) {
+    forget(w->arena, result, unknown_of(operands, instr->operand_count));
+    return hsc_arena_status(w->arena);
+  }
+  return array_error(w, instr, operands, result);
 }
 
 // ---- computations -------------------------------------------------------------------------------

@@ -33,6 +33,45 @@ static hsc_status *check_shape(const hsc_instr *instr,
                  hsc_op_text(instr->op));
 }
 
+// Operands: input, output, input offsets, sizes, output offsets; a slice of rows for each
+// participant.
+static hsc_status *check_ragged(const hsc_instr *instr, hsc__value *const *operands) {
+  int64_t slices = hsc_shape_elements(&operands[2]->shape);
+  if (!hsc_shape_equal(&operands[1]->shape, &instr->shape) ||
+      operands[0]->shape.rank != instr->shape.rank ||
+      operands[0]->shape.type != instr->shape.type || instr->shape.rank < 1 ||
+      hsc_shape_elements(&operands[3]->shape) != slices ||
+      hsc_shape_elements(&operands[4]->shape) != slices)
+    return HSC_ERR(INVALID_ARGUMENT, "ragged-all-to-all: its operands do not fit each other");
+  for (int i = 1; i < instr->shape.rank; i++)
+    if (operands[0]->shape.dims[i] != instr->shape.dims[i])
+      return HSC_ERR(INVALID_ARGUMENT, "ragged-all-to-all: dimension %d of input and output differ",
+                     i);
+  return NULL;
+}
+
+// The output operand with the input's rows copied in at the given offsets.
+static hsc_status *ragged_alone(const hsc_instr *instr,
+                                hsc__value **operands,
+                                hsc__value **out_value) {
+  HSC_TRY(check_ragged(instr, operands));
+  HSC_TRY(hsc__value_writable(operands[1], &instr->shape, out_value));
+  const hsc_shape *shape = &instr->shape;
+  int64_t row = shape->dims[0] ? hsc_shape_bytes(shape) / shape->dims[0] : 0;
+  int64_t in_rows = operands[0]->shape.dims[0];
+  for (int64_t i = 0; i < hsc_shape_elements(&operands[2]->shape); i++) {
+    int64_t from = hsc__get_int(operands[2], i);
+    int64_t count = hsc__get_int(operands[3], i);
+    int64_t to = hsc__get_int(operands[4], i);
+    if (from < 0 || to < 0 || count < 0 || from + count > in_rows || to + count > shape->dims[0])
+      return HSC_ERR(INVALID_ARGUMENT, "ragged-all-to-all: slice %lld lies outside its operands",
+                     (long long)i);
+    if (count > 0)
+      memcpy((*out_value)->data + to * row, operands[0]->data + from * row, (size_t)(count * row));
+  }
+  return NULL;
+}
+
 hsc_status *hsc__eval_collective(hsc__eval *cx,
                                  const hsc_instr *instr,
                                  hsc__value **operands,
@@ -43,36 +82,8 @@ hsc_status *hsc__eval_collective(hsc__eval *cx,
     HSC_TRY(check_alone(instr));
   if (permute && !hsc_pairs_keep(instr->attr.collective.pairs, 0))
     return hsc__value_zeros(&instr->shape, out_value);
-  // ragged-all-to-all: the output operand with the input's rows copied in at the given offsets.
-  if (instr->op == HSC_OP_RAGGED_ALL_TO_ALL) {
-    int64_t slices = hsc_shape_elements(&operands[2]->shape);
-    if (!hsc_shape_equal(&operands[1]->shape, &instr->shape) ||
-        operands[0]->shape.rank != instr->shape.rank ||
-        operands[0]->shape.type != instr->shape.type || instr->shape.rank < 1 ||
-        hsc_shape_elements(&operands[3]->shape) != slices ||
-        hsc_shape_elements(&operands[4]->shape) != slices)
-      return HSC_ERR(INVALID_ARGUMENT, "ragged-all-to-all: its operands do not fit each other");
-    for (int i = 1; i < instr->shape.rank; i++)
-      if (operands[0]->shape.dims[i] != instr->shape.dims[i])
-        return HSC_ERR(INVALID_ARGUMENT,
-                       "ragged-all-to-all: dimension %d of input and output differ", i);
-    HSC_TRY(hsc__value_writable(operands[1], &instr->shape, out_value));
-    const hsc_shape *shape = &instr->shape;
-    int64_t row = shape->rank && shape->dims[0] ? hsc_shape_bytes(shape) / shape->dims[0] : 0;
-    int64_t in_rows = operands[0]->shape.rank ? operands[0]->shape.dims[0] : 0;
-    for (int64_t i = 0; i < hsc_shape_elements(&operands[2]->shape); i++) {
-      int64_t from = hsc__get_int(operands[2], i);
-      int64_t count = hsc__get_int(operands[3], i);
-      int64_t to = hsc__get_int(operands[4], i);
-      if (from < 0 || to < 0 || count < 0 || from + count > in_rows || to + count > shape->dims[0])
-        return HSC_ERR(INVALID_ARGUMENT, "ragged-all-to-all: slice %lld lies outside its operands",
-                       (long long)i);
-      if (count > 0)
-        memcpy((*out_value)->data + to * row, operands[0]->data + from * row,
-               (size_t)(count * row));
-    }
-    return NULL;
-  }
+  if (instr->op == HSC_OP_RAGGED_ALL_TO_ALL)
+    return ragged_alone(instr, operands, out_value);
   if (!hsc_shape_is_tuple(&instr->shape)) {
     HSC_TRY(check_shape(instr, &operands[0]->shape, &instr->shape));
     *out_value = hsc__value_retain(operands[0]);

@@ -121,10 +121,29 @@ static void compare_unsigned(
   }
 }
 
-static void lane_signed(
+// Shifts and counts, which depend on the width of the type.
+static void bits_signed(
     const hsc__step *step, int64_t count, void *out, const void *a, const void *b) {
   int bits = hsc_type_bits(step->type);
   uint64_t mask = ~0ull >> (64 - bits);
+  switch (step->op) {
+    case HSC_OP_SHIFT_LEFT:
+      BINARY(uint64_t, uint64_t, shift_left(v, w & mask, bits));
+    case HSC_OP_SHIFT_RIGHT_LOGICAL:
+      BINARY(uint64_t, uint64_t, shift_right(v & mask, w & mask, bits));
+    case HSC_OP_SHIFT_RIGHT_ARITH:
+      BINARY(int64_t, int64_t, shift_right_sign(v, (uint64_t)w & mask, bits));
+    case HSC_OP_POPCNT:
+      UNARY(uint64_t, __builtin_popcountll(v & mask));
+    case HSC_OP_CLZ:
+      UNARY(uint64_t, (v & mask) == 0 ? bits : __builtin_clzll(v & mask) - (64 - bits));
+    default:
+      return;
+  }
+}
+
+static void lane_signed(
+    const hsc__step *step, int64_t count, void *out, const void *a, const void *b) {
   switch (step->op) {
     case HSC_OP_ADD:
       BINARY(uint64_t, uint64_t, v + w);
@@ -156,19 +175,30 @@ static void lane_signed(
       BINARY(int64_t, int64_t, v > w ? v : w);
     case HSC_OP_MINIMUM:
       BINARY(int64_t, int64_t, v < w ? v : w);
-    case HSC_OP_SHIFT_LEFT:
-      BINARY(uint64_t, uint64_t, shift_left(v, w & mask, bits));
-    case HSC_OP_SHIFT_RIGHT_LOGICAL:
-      BINARY(uint64_t, uint64_t, shift_right(v & mask, w & mask, bits));
-    case HSC_OP_SHIFT_RIGHT_ARITH:
-      BINARY(int64_t, int64_t, shift_right_sign(v, (uint64_t)w & mask, bits));
-    case HSC_OP_POPCNT:
-      UNARY(uint64_t, __builtin_popcountll(v & mask));
-    case HSC_OP_CLZ:
-      UNARY(uint64_t, (v & mask) == 0 ? bits : __builtin_clzll(v & mask) - (64 - bits));
     case HSC_OP_COMPARE:
       compare_signed(step->instr->attr.compare.direction, count, out, a, b);
       return;
+    default:
+      bits_signed(step, count, out, a, b);
+      return;
+  }
+}
+
+static void bits_unsigned(
+    const hsc__step *step, int64_t count, void *out, const void *a, const void *b) {
+  int bits = hsc_type_bits(step->type);
+  switch (step->op) {
+    case HSC_OP_SHIFT_LEFT:
+      BINARY(uint64_t, uint64_t, shift_left(v, w, bits));
+    case HSC_OP_SHIFT_RIGHT_LOGICAL:
+      BINARY(uint64_t, uint64_t, shift_right(v, w, bits));
+    case HSC_OP_SHIFT_RIGHT_ARITH:
+      BINARY(uint64_t, uint64_t,
+             shift_right_sign((int64_t)(v << (64 - bits)) >> (64 - bits), w, bits));
+    case HSC_OP_POPCNT:
+      UNARY(uint64_t, __builtin_popcountll(v));
+    case HSC_OP_CLZ:
+      UNARY(uint64_t, v == 0 ? bits : __builtin_clzll(v) - (64 - bits));
     default:
       return;
   }
@@ -211,21 +241,11 @@ static void lane_unsigned(
       BINARY(uint64_t, uint64_t, v > w ? v : w);
     case HSC_OP_MINIMUM:
       BINARY(uint64_t, uint64_t, v < w ? v : w);
-    case HSC_OP_SHIFT_LEFT:
-      BINARY(uint64_t, uint64_t, shift_left(v, w, bits));
-    case HSC_OP_SHIFT_RIGHT_LOGICAL:
-      BINARY(uint64_t, uint64_t, shift_right(v, w, bits));
-    case HSC_OP_SHIFT_RIGHT_ARITH:
-      BINARY(uint64_t, uint64_t,
-             shift_right_sign((int64_t)(v << (64 - bits)) >> (64 - bits), w, bits));
-    case HSC_OP_POPCNT:
-      UNARY(uint64_t, __builtin_popcountll(v));
-    case HSC_OP_CLZ:
-      UNARY(uint64_t, v == 0 ? bits : __builtin_clzll(v) - (64 - bits));
     case HSC_OP_COMPARE:
       compare_unsigned(step->instr->attr.compare.direction, count, out, a, b);
       return;
     default:
+      bits_unsigned(step, count, out, a, b);
       return;
   }
 }

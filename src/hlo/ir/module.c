@@ -130,19 +130,9 @@ hsc_instr *hsc_module_find_instr(hsc_module *module, hsc_view name) {
   return hsc__names_list(module) ? hsc_map_get(module->names, name) : NULL;
 }
 
-const char *hsc__unique_name(hsc_module *module, hsc_map *names, const char *wanted, void *object) {
-  hsc_arena *arena = module->arena;
-  if (names == module->names && module->names_counted) {
-    int place = wanted ? counted_place(wanted) : -1;
-    if (place >= 0) {
-      uint32_t *count = &module->names_counted[place];
-      return counted_name(module, *count ? wanted : hsc_arena_strdup(arena, wanted), count);
-    }
-    if (!hsc__names_list(module))
-      return NULL;
-  }
-  if (!wanted || !*wanted)
-    wanted = "name";
+// `wanted` as XLA's parser takes it, with room for its end: other characters than those of names
+// become underscores. NULL when memory ran out.
+static char *legal_name(hsc_arena *arena, const char *wanted, size_t *out_size) {
   size_t size = strlen(wanted);
   bool legal_start = is_name_char(wanted[0]) && !(wanted[0] >= '0' && wanted[0] <= '9') &&
                      wanted[0] != '.' && wanted[0] != '-';
@@ -161,27 +151,52 @@ const char *hsc__unique_name(hsc_module *module, hsc_map *names, const char *wan
   if (at <= 13 && !memchr(name, '.', at) && hsc_type_parse((hsc_view){name, at}, &type) &&
       type != HSC_TYPE_TUPLE)
     name[at++] = '_';
-  size = at;
+  *out_size = at;
+  return name;
+}
+
+// The first of name.1, name.2 and so on that is free; how far the numbers of a root went is kept,
+// so that a module of a thousand adds does not look at them all each time.
+static const char *numbered_name(hsc_module *module, hsc_map *names, hsc_view name, void *object) {
+  hsc_view root = {name.data, root_size(name.data, name.size)};
+  uintptr_t number = (uintptr_t)hsc_map_get(module->name_counts, root);
+  char *numbered = hsc_arena_alloc(module->arena, root.size + 22);
+  if (!numbered)
+    return NULL;
+  memcpy(numbered, root.data, root.size);
+  numbered[root.size] = '.';
+  hsc_status *status = NULL;
+  for (bool added = false; !status && !added;) {
+    number++;
+    size_t size = root.size + 1 + (size_t)hsc__format_uint(number, numbered + root.size + 1);
+    numbered[size] = 0;
+    status = hsc_map_add(names, (hsc_view){numbered, size}, object, &added);
+  }
+  if (!status)
+    status = hsc_map_put(module->name_counts, root, (void *)number);
+  hsc_status_free(status);
+  return status ? NULL : numbered;
+}
+
+const char *hsc__unique_name(hsc_module *module, hsc_map *names, const char *wanted, void *object) {
+  hsc_arena *arena = module->arena;
+  if (names == module->names && module->names_counted) {
+    int place = wanted ? counted_place(wanted) : -1;
+    if (place >= 0) {
+      uint32_t *count = &module->names_counted[place];
+      return counted_name(module, *count ? wanted : hsc_arena_strdup(arena, wanted), count);
+    }
+    if (!hsc__names_list(module))
+      return NULL;
+  }
+  size_t size = 0;
+  const char *name = legal_name(arena, wanted && *wanted ? wanted : "name", &size);
+  if (!name)
+    return NULL;
   bool added = false;
   hsc_status *status = hsc_map_add(names, (hsc_view){name, size}, object, &added);
-  if (!status && !added) {
-    hsc_view root = {name, root_size(name, size)};
-    uintptr_t number = (uintptr_t)hsc_map_get(module->name_counts, root);
-    char *numbered = hsc_arena_alloc(arena, root.size + 22);
-    if (!numbered)
-      return NULL;
-    memcpy(numbered, root.data, root.size);
-    numbered[root.size] = '.';
-    while (!status && !added) {
-      number++;
-      size = root.size + 1 + (size_t)hsc__format_uint(number, numbered + root.size + 1);
-      numbered[size] = 0;
-      status = hsc_map_add(names, (hsc_view){numbered, size}, object, &added);
-    }
-    name = numbered;
-    if (!status)
-      status = hsc_map_put(module->name_counts, root, (void *)number);
-  }
+  if (!status && !added)
+    name = numbered_name(module, names, (hsc_view){name, size}, object);
   if (!status)
     status = hsc_arena_status(arena);
   hsc_status_free(status);

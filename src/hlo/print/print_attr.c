@@ -350,6 +350,34 @@ static void put_bool(hsc_bytes *out, const hsc__attr_row *row, bool value) {
     put_text(out, row->text, value ? "true" : "false");
 }
 
+// Values with a notation of their own: slices, padding, windows, precisions, and words.
+static void put_structure(hsc_bytes *out,
+                          const hsc_instr *instr,
+                          const hsc__attr_row *row,
+                          const void *place) {
+  const hsc_attr *attr = &instr->attr;
+  switch ((hsc__value_kind)row->kind) {
+    case HSC__VALUE_SLICE:
+      put_slice(out, row->text, attr->slice.start, attr->slice.limit, attr->slice.stride);
+      break;
+    case HSC__VALUE_PADDING:
+      put_padding(out, row->text, attr->pad.rank, attr->pad.dims);
+      break;
+    case HSC__VALUE_WINDOW:
+      put_window(out, row->text, *(const hsc_window *)place);
+      break;
+    case HSC__VALUE_DIM_LABELS:
+      put_dim_labels(out, row->text, place);
+      break;
+    case HSC__VALUE_PRECISION:
+      put_precision(out, row->text, *(const hsc_dims *)place);
+      break;
+    default:
+      put_word(out, instr, row, place);
+      break;
+  }
+}
+
 static void put_value(hsc_bytes *out, const hsc_instr *instr, const hsc__attr_row *row) {
   const hsc_attr *attr = &instr->attr;
   const void *place = (const char *)attr + row->place;
@@ -389,21 +417,6 @@ static void put_value(hsc_bytes *out, const hsc_instr *instr, const hsc__attr_ro
       if (row->kind == HSC__VALUE_PAIRS || !hsc__attr_permutes(instr->op))
         put_text(out, row->text, text ? text : "{}");
       break;
-    case HSC__VALUE_SLICE:
-      put_slice(out, row->text, attr->slice.start, attr->slice.limit, attr->slice.stride);
-      break;
-    case HSC__VALUE_PADDING:
-      put_padding(out, row->text, attr->pad.rank, attr->pad.dims);
-      break;
-    case HSC__VALUE_WINDOW:
-      put_window(out, row->text, *(const hsc_window *)place);
-      break;
-    case HSC__VALUE_DIM_LABELS:
-      put_dim_labels(out, row->text, place);
-      break;
-    case HSC__VALUE_PRECISION:
-      put_precision(out, row->text, *dims);
-      break;
     case HSC__VALUE_CALLED:  // follow the op's own
     case HSC__VALUE_KEEP:    // pieces
     case HSC__VALUE_TEXT:    // of custom calls
@@ -411,7 +424,7 @@ static void put_value(hsc_bytes *out, const hsc_instr *instr, const hsc__attr_ro
     case HSC__VALUE_LITERAL:
       break;
     default:
-      put_word(out, instr, row, place);
+      put_structure(out, instr, row, place);
       break;
   }
 }
