@@ -92,6 +92,24 @@ static const char *parse_slow(const char *text, double *out_value) {
   return end;
 }
 
+// "e-12" at p: added to *io_exponent. Returns the end, which is p where no exponent is.
+static const char *parse_exponent(const char *p, int *io_exponent) {
+  if (*p != 'e' && *p != 'E')
+    return p;
+  const char *e = p + 1;
+  bool negative = *e == '-';
+  if (*e == '-' || *e == '+')
+    e++;
+  if (!is_digit(*e))
+    return p;
+  int value = 0;
+  for (; is_digit(*e); e++)
+    if (value < 10000)
+      value = value * 10 + (*e - '0');
+  *io_exponent += negative ? -value : value;
+  return e;
+}
+
 const char *hsc__parse_double(const char *text, double *out_value) {
   const char *p = text;
   bool negative = *p == '-';
@@ -114,20 +132,7 @@ const char *hsc__parse_double(const char *text, double *out_value) {
   }
   if (digits == 0 || digits > 19)
     return digits ? parse_slow(text, out_value) : NULL;
-  if (*p == 'e' || *p == 'E') {
-    const char *e = p + 1;
-    bool negative_exponent = *e == '-';
-    if (*e == '-' || *e == '+')
-      e++;
-    if (is_digit(*e)) {
-      int value = 0;
-      for (; is_digit(*e); e++)
-        if (value < 10000)
-          value = value * 10 + (*e - '0');
-      exponent += negative_exponent ? -value : value;
-      p = e;
-    }
-  }
+  p = parse_exponent(p, &exponent);
   double value = (double)mantissa;
   if (mantissa == 0) {
     value = 0;

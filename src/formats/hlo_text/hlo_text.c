@@ -416,21 +416,77 @@ static bool check_async(hsc__hlo_parser *p,
 
 // [shape] op(operands), attributes. An instruction in the place of an operand has no name, and no
 // attributes but the ones in its parentheses' own right: it ends at the closing parenthesis.
+// The shape before the op; *out_given is false where there is none.
+static bool parse_own_shape(hsc__hlo_parser *p, hsc_shape *out_shape, bool *out_given) {
+  const hsc_shape *given = p->given_shape;
+  p->given_shape = NULL;
+  *out_shape = given ? *given : (hsc_shape){0};
+  *out_given = given != NULL;
+  if (given || !hsc__hlo_looks_like_shape(p))
+    return true;
+  *out_given = true;
+  return hsc__hlo_shape(p, out_shape);
+}
+
+// "parameter(0)", "constant({1, 2})": no operands, and the shape says how to read them.
+static bool parse_leaf(hsc__hlo_parser *p, hsc_instr *instr, bool has_shape, const char *op_at) {
+  bool is_parameter = instr->op == HSC_OP_PARAMETER;
+  if (!has_shape)
+    return hsc__hlo_error(p, op_at, "%s: the shape must be given", hsc_op_text(instr->op));
+  bool ok = is_parameter ? hsc__hlo_int(p, &instr->attr.index.value)
+                         : hsc__hlo_literal(p, &instr->shape, &instr->attr.literal.value);
+  if (!ok ||
+      !hsc__hlo_expect(p, ')', is_parameter ? "after the parameter number" : "after the literal"))
+    return false;
+  if (is_parameter && (instr->attr.index.value < 0 || instr->attr.index.value > INT32_MAX))
+    return hsc__hlo_error(p, op_at, "the parameter number is out of range");
+  return true;
+}
+
+// wrapped: the op of "op-start" and the like, else HSC_OP_COUNT. An instruction that stands as an
+// operand has no name and no attributes.
+static bool parse_attributes(
+    hsc__hlo_parser *p, hsc_instr *instr, hsc_view name, hsc_op wrapped, const char *op_at) {
+  bool starts = wrapped != HSC_OP_COUNT && instr->op == HSC_OP_ASYNC_START;
+  if (starts && !wrap_async(p, instr, wrapped, op_at))
+    return false;
+  if (!starts && name.size && !hsc__hlo_attributes(p, instr, NULL))
+    return false;
+  return (instr->op != HSC_OP_ASYNC_UPDATE && instr->op != HSC_OP_ASYNC_DONE) ||
+         check_async(p, instr, wrapped, op_at);
+}
+
+// Of an instruction without a shape: `origin` is a tree like the shape, so that it cannot be read.
+static bool has_origin(const hsc_instr *instr) {
+  const char *extra = instr->extra_attributes;
+  const char *origin = extra ? strstr(extra, "origin=") : NULL;
+  return origin && (origin == extra || origin[-1] == ' ');
+}
+
+static bool give_name(hsc__hlo_parser *p, hsc_instr *instr, hsc_view name, const char *op_at) {
+  char text[256];
+  const char *own_name = text;
+  if (name.size == 0) {
+    snprintf(text, sizeof text, "%s.anon", hsc_op_text(instr->op));
+  } else if (name.size < sizeof text) {
+    memcpy(text, name.data, name.size);
+    text[name.size] = 0;
+  } else {
+    own_name = hsc_arena_strndup(p->arena, name.data, name.size);
+  }
+  if (!own_name)
+    return hsc__hlo_out_of_memory(p);
+  return take_status(p, op_at, hsc_instr_set_name(instr, own_name));
+}
+
 static bool parse_right_side(hsc__hlo_parser *p,
                              hsc_view name,
                              const char *at,
                              hsc_instr **out_instr) {
-  const hsc_shape *given = p->given_shape;
-  p->given_shape = NULL;
-  hsc_shape shape = {0};
-  bool has_shape = given != NULL;
-  if (given) {
-    shape = *given;
-  } else if (hsc__hlo_looks_like_shape(p)) {
-    has_shape = true;
-    if (!hsc__hlo_shape(p, &shape))
-      return false;
-  }
+  hsc_shape shape;
+  bool has_shape;
+  if (!parse_own_shape(p, &shape, &has_shape))
+    return false;
   hsc_op op, wrapped;
   hsc__hlo_skip_space(p);
   const char *op_at = p->p;
@@ -442,54 +498,20 @@ static bool parse_right_side(hsc__hlo_parser *p,
   *out_instr = instr;
   if (!hsc__hlo_expect(p, '(', "after the operation"))
     return false;
-  if (op == HSC_OP_PARAMETER || op == HSC_OP_CONSTANT) {
-    if (!has_shape)
-      return hsc__hlo_error(p, op_at, "%s: the shape must be given", hsc_op_text(op));
-    bool ok = op == HSC_OP_PARAMETER ? hsc__hlo_int(p, &instr->attr.index.value)
-                                     : hsc__hlo_literal(p, &shape, &instr->attr.literal.value);
-    if (!ok ||
-        !hsc__hlo_expect(
-            p, ')', op == HSC_OP_PARAMETER ? "after the parameter number" : "after the literal"))
-      return false;
-    if (op == HSC_OP_PARAMETER &&
-        (instr->attr.index.value < 0 || instr->attr.index.value > INT32_MAX))
-      return hsc__hlo_error(p, op_at, "the parameter number is out of range");
-  } else if (!parse_operands(p, instr)) {
+  bool is_leaf = op == HSC_OP_PARAMETER || op == HSC_OP_CONSTANT;
+  if (is_leaf ? !parse_leaf(p, instr, has_shape, op_at) : !parse_operands(p, instr))
     return false;
-  }
   // An arena without memory gives one dummy to everybody: the instruction is then no longer ours.
   if (!take_status(p, NULL, hsc_arena_status(p->arena)))
     return false;
-  if (wrapped == HSC_OP_COUNT || op != HSC_OP_ASYNC_START) {
-    if (name.size ? !hsc__hlo_attributes(p, instr, NULL) : false)
-      return false;
-  } else if (!wrap_async(p, instr, wrapped, op_at)) {
+  if (!parse_attributes(p, instr, name, wrapped, op_at))
     return false;
-  }
-  if ((op == HSC_OP_ASYNC_UPDATE || op == HSC_OP_ASYNC_DONE) &&
-      !check_async(p, instr, wrapped, op_at))
-    return false;
-  const char *origin =
-      !has_shape && instr->extra_attributes ? strstr(instr->extra_attributes, "origin=") : NULL;
-  if (origin && (origin == instr->extra_attributes || origin[-1] == ' '))
+  if (!has_shape && has_origin(instr))
     return hsc__hlo_error(
         p, at, "the origin of a value is a tree like its shape: the shape must be given");
   if (!has_shape && !infer_missing_shape(p, instr, op_at))
     return false;
-  char text[256];
-  const char *own_name;
-  if (name.size == 0) {
-    snprintf(text, sizeof text, "%s.anon", hsc_op_text(op));
-    own_name = text;
-  } else {
-    own_name = name.size < sizeof text ? memcpy(text, name.data, name.size)
-                                       : hsc_arena_strndup(p->arena, name.data, name.size);
-    if (own_name == text)
-      text[name.size] = 0;
-  }
-  if (!own_name)
-    return hsc__hlo_out_of_memory(p);
-  if (!take_status(p, op_at, hsc_instr_set_name(instr, own_name)))
+  if (!give_name(p, instr, name, op_at))
     return false;
   hsc__computation_append(p->computation, instr);
   return true;

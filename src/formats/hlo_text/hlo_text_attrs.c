@@ -649,21 +649,12 @@ static bool check_misspelling(hsc__hlo_parser *p,
                         hsc_op_text(instr->op), text, near);
 }
 
-static bool parse_one(hsc__hlo_parser *p,
-                      hsc_instr *instr,
-                      hsc_instr *outer,
-                      const hsc__attr_list *list,
-                      uint64_t *seen,
-                      called_list *called) {
-  hsc_view name;
-  if (!hsc__hlo_word(p, "an attribute", &name))
-    return false;
-  if (*p->p == '=')
-    p->p++;
-  else if (!hsc__hlo_expect(p, '=', "after the name of the attribute"))
-    return false;
-  hsc_instr *common = outer ? outer : instr;
-  switch (name.data[0]) {  // what most instructions have comes first
+// What an instruction may have whatever its op; false with *out_known false: the name is another.
+// What most instructions have comes first, told by its first letter.
+static bool parse_common(
+    hsc__hlo_parser *p, hsc_instr *instr, hsc_instr *common, hsc_view name, bool *out_known) {
+  *out_known = true;
+  switch (name.data[0]) {
     case 'm':
       if (hsc_view_equals_text(name, "metadata"))
         return parse_metadata(p, &common->metadata);
@@ -687,28 +678,40 @@ static bool parse_one(hsc__hlo_parser *p,
     default:
       break;
   }
-  for (int i = 0; i < list->count; i++) {
-    const hsc__attr_row *it = hsc__attr_row_at(list->rows[i]);
-    if (it->length != name.size || memcmp(it->text, name.data, name.size) != 0)
-      continue;
-    if (*seen >> i & 1)
-      return hsc__hlo_error(p, name.data, "the attribute '%s' is given twice", it->text);
-    *seen |= UINT64_C(1) << i;
-    if (it->kind == HSC__VALUE_KEEP) {
-      const char *start = p->p;
-      hsc_view raw;
-      if (name.size == 15 && hsc_view_equals_text(name, "result_accuracy")) {
-        if (!hsc__hlo_raw_value(p, &raw) || !check_accuracy(p, raw))
-          return false;
-        p->p = start;
-      }
-      return keep_raw(p, instr, name);
+  *out_known = false;
+  return false;
+}
+
+// The value of an attribute that the table gives the op.
+static bool parse_listed(hsc__hlo_parser *p,
+                         hsc_instr *instr,
+                         const hsc__attr_row *row,
+                         hsc_view name,
+                         called_list *called) {
+  if (row->kind == HSC__VALUE_KEEP) {
+    const char *start = p->p;
+    hsc_view raw;
+    if (name.size == 15 && hsc_view_equals_text(name, "result_accuracy")) {
+      if (!hsc__hlo_raw_value(p, &raw) || !check_accuracy(p, raw))
+        return false;
+      p->p = start;
     }
-    if (it->kind != HSC__VALUE_CALLED)
-      return parse_value(p, instr, it);
-    return it->place == HSC__CALLED_LIST ? parse_called_list(p, instr, called)
-                                         : parse_called(p, instr, called, it->place);
+    return keep_raw(p, instr, name);
   }
+  if (row->kind != HSC__VALUE_CALLED)
+    return parse_value(p, instr, row);
+  return row->place == HSC__CALLED_LIST ? parse_called_list(p, instr, called)
+                                        : parse_called(p, instr, called, row->place);
+}
+
+// A name that neither the op nor all instructions have: it is kept as it is written, so that newer
+// XLA's text passes through, unless it looks like a mistake.
+static bool parse_unlisted(hsc__hlo_parser *p,
+                           hsc_instr *instr,
+                           hsc_instr *outer,
+                           const hsc__attr_list *list,
+                           uint64_t seen,
+                           hsc_view name) {
   if (outer && hsc_view_equals_text(name, "output_to_operand_aliasing"))
     return keep_raw(p, outer, name);
   // it is the thread of the wrapped computation as well
@@ -724,7 +727,36 @@ static bool parse_one(hsc__hlo_parser *p,
   if (names_computation(name))
     return hsc__hlo_error(p, name.data, "%s: it has no attribute '%.*s'", hsc_op_text(instr->op),
                           (int)name.size, name.data);
-  return check_misspelling(p, instr, list, *seen, name) && keep_raw(p, instr, name);
+  return check_misspelling(p, instr, list, seen, name) && keep_raw(p, instr, name);
+}
+
+static bool parse_one(hsc__hlo_parser *p,
+                      hsc_instr *instr,
+                      hsc_instr *outer,
+                      const hsc__attr_list *list,
+                      uint64_t *seen,
+                      called_list *called) {
+  hsc_view name;
+  if (!hsc__hlo_word(p, "an attribute", &name))
+    return false;
+  if (*p->p == '=')
+    p->p++;
+  else if (!hsc__hlo_expect(p, '=', "after the name of the attribute"))
+    return false;
+  bool known;
+  bool ok = parse_common(p, instr, outer ? outer : instr, name, &known);
+  if (known)
+    return ok;
+  for (int i = 0; i < list->count; i++) {
+    const hsc__attr_row *it = hsc__attr_row_at(list->rows[i]);
+    if (it->length != name.size || memcmp(it->text, name.data, name.size) != 0)
+      continue;
+    if (*seen >> i & 1)
+      return hsc__hlo_error(p, name.data, "the attribute '%s' is given twice", it->text);
+    *seen |= UINT64_C(1) << i;
+    return parse_listed(p, instr, it, name, called);
+  }
+  return parse_unlisted(p, instr, outer, list, *seen, name);
 }
 
 bool hsc__hlo_attributes(hsc__hlo_parser *p, hsc_instr *instr, hsc_instr *outer) {

@@ -28,6 +28,26 @@ static bool alias_add(hsc__hlo_parser *p, alias_list *list, hsc_alias alias) {
 }
 
 // "{ {0}: (1, {}, may-alias), ... }", or for donors "{ (1, {}), ... }".
+// "{0}: (1, {}, may-alias)"; of a donor what is in the parentheses alone.
+static bool parse_alias(hsc__hlo_parser *p, bool donor, hsc_alias *out_alias) {
+  if (!donor && (!parse_path(p, &out_alias->output_index) ||
+                 !hsc__hlo_expect(p, ':', "after the output index")))
+    return false;
+  if (!hsc__hlo_expect(p, '(', "before the parameter number") ||
+      !hsc__hlo_int(p, &out_alias->parameter) ||
+      !hsc__hlo_expect(p, ',', "after the parameter number") ||
+      !parse_path(p, &out_alias->parameter_index))
+    return false;
+  if (out_alias->parameter < 0)
+    return hsc__hlo_error(p, p->p, "the parameter number is negative");
+  if (!donor && hsc__hlo_accept(p, ',')) {
+    out_alias->must_alias = hsc__hlo_accept_word(p, "must-alias");
+    if (!out_alias->must_alias && !hsc__hlo_accept_word(p, "may-alias"))
+      return hsc__hlo_expected(p, "may-alias or must-alias");
+  }
+  return hsc__hlo_expect(p, ')', "after the parameter index");
+}
+
 static bool parse_aliases(hsc__hlo_parser *p,
                           bool donors,
                           const hsc_alias **out_aliases,
@@ -37,20 +57,7 @@ static bool parse_aliases(hsc__hlo_parser *p,
   if (ok && !hsc__hlo_accept(p, '}')) {
     do {
       hsc_alias alias = {0};
-      ok = donors || (parse_path(p, &alias.output_index) &&
-                      hsc__hlo_expect(p, ':', "after the output index"));
-      ok = ok && hsc__hlo_expect(p, '(', "before the parameter number") &&
-           hsc__hlo_int(p, &alias.parameter);
-      ok = ok && hsc__hlo_expect(p, ',', "after the parameter number") &&
-           parse_path(p, &alias.parameter_index);
-      if (ok && alias.parameter < 0)
-        ok = hsc__hlo_error(p, p->p, "the parameter number is negative");
-      if (ok && !donors && hsc__hlo_accept(p, ',')) {
-        alias.must_alias = hsc__hlo_accept_word(p, "must-alias");
-        ok = alias.must_alias || hsc__hlo_accept_word(p, "may-alias") ||
-             hsc__hlo_expected(p, "may-alias or must-alias");
-      }
-      ok = ok && hsc__hlo_expect(p, ')', "after the parameter index") && alias_add(p, &list, alias);
+      ok = parse_alias(p, donors, &alias) && alias_add(p, &list, alias);
     } while (ok && hsc__hlo_accept(p, ','));
     ok = ok &&
          hsc__hlo_expect(p, '}', donors ? "or ',' in the buffer donors" : "or ',' in the aliases");

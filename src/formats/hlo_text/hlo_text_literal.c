@@ -217,83 +217,112 @@ static bool parse_complex(hsc__hlo_parser *p, hsc_type type, void *data, int64_t
          hsc__hlo_expect(p, ')', "after the imaginary part");
 }
 
-static bool parse_array(hsc__hlo_parser *p, hsc_literal *literal) {
+// The values of an array while they are read, and the braces around them. XLA reads "{1, 2}" for
+// s32[1,2] and the like: braces of dimensions of size 1 may be left out, all others must be there
+// and hold what the shape says.
+typedef struct array_values {
+  const hsc_shape *shape;
+  hsc_type_class class;
+  void *data;
+  int64_t total, count;  // of the shape; read so far
+  int depth;             // braces that are open
+  int deepest;           // that a value was in
+  int long_dims;         // dimensions whose braces cannot be left out
+  // by depth: values before its brace, values between its braces
+  int64_t opened[HSC_MAX_RANK + 1], inside[HSC_MAX_RANK + 2];
+} array_values;
+
+static void array_values_init(array_values *a, const hsc_literal *literal) {
   const hsc_shape *shape = &literal->shape;
-  int64_t total = hsc_shape_elements(shape);
-  int64_t count = 0;
-  hsc_type_class class = hsc_type_class_of(shape->type);
+  *a = (array_values){.shape = shape,
+                      .class = hsc_type_class_of(shape->type),
+                      .data = literal->data,
+                      .total = hsc_shape_elements(shape)};
+  for (int i = 0; i < shape->rank; i++)
+    a->long_dims += shape->dims[i] > 1;
+  a->inside[shape->rank + 1] = 1;
+  for (int i = shape->rank; i > 0; i--)
+    a->inside[i] = a->inside[i + 1] * shape->dims[i - 1];
+}
+
+static bool open_brace(hsc__hlo_parser *p, array_values *a) {
+  if (++a->depth > (a->shape->rank > 0 ? a->shape->rank : 1))
+    return hsc__hlo_error(p, p->p,
+                          "the braces are nested deeper than the %d dimensions of the shape",
+                          a->shape->rank);
+  p->p++;
+  a->opened[a->depth] = a->count;
+  return true;
+}
+
+static bool close_brace(hsc__hlo_parser *p, array_values *a) {
+  int rank = a->shape->rank;
+  int64_t held = a->count - a->opened[a->depth];
+  if (rank > 1 && a->deepest == rank && a->total > 0 && held != a->inside[a->depth])
+    return hsc__hlo_error(p, p->p, "%lld values in these braces, the shape has %lld there",
+                          (long long)held, (long long)a->inside[a->depth]);
+  p->p++;
+  a->depth--;
+  return true;
+}
+
+static bool parse_element(hsc__hlo_parser *p, array_values *a) {
+  if (a->depth > 0 && a->depth < a->long_dims)
+    return hsc__hlo_error(p, p->p, "the braces are nested %d deep, the shape has %d dimensions",
+                          a->depth, a->shape->rank);
+  if (a->count == a->total)
+    return hsc__hlo_error(p, p->p, "more than the %lld values of the shape", (long long)a->total);
+  bool ok;
+  if (a->class == HSC_CLASS_FLOAT)
+    ok = parse_float(p, a->shape->type, a->data, a->count);
+  else if (a->class == HSC_CLASS_COMPLEX)
+    ok = parse_complex(p, a->shape->type, a->data, a->count);
+  else
+    ok = parse_integer(p, a->shape->type, a->data, a->count);
+  a->count++;
+  if (a->depth > a->deepest)
+    a->deepest = a->depth;
+  return ok;
+}
+
+static bool parse_array(hsc__hlo_parser *p, hsc_literal *literal) {
+  array_values a;
+  array_values_init(&a, literal);
   hsc__hlo_skip_space(p);
   const char *start = p->p;
-  // dimensions whose braces cannot be left out
-  int depth = 0;
-  int long_dims = 0;
-  for (int i = 0; i < shape->rank; i++)
-    long_dims += shape->dims[i] > 1;
-  // by depth: values before its brace, values between its braces
-  int64_t opened[HSC_MAX_RANK + 1] = {0};
-  int64_t inside[HSC_MAX_RANK + 2] = {0};
-  int deepest = 0;
-  inside[shape->rank + 1] = 1;
-  for (int i = shape->rank; i > 0; i--)
-    inside[i] = inside[i + 1] * shape->dims[i - 1];
+  bool is_scalar = a.shape->rank == 0;
   for (;;) {
     hsc__hlo_skip_space(p);
     char c = *p->p;
     if (c == '{') {
-      if (++depth > (shape->rank > 0 ? shape->rank : 1))
-        return hsc__hlo_error(p, p->p,
-                              "the braces are nested deeper than the %d dimensions of the shape",
-                              shape->rank);
-      p->p++;
-      opened[depth] = count;
+      if (!open_brace(p, &a))
+        return false;
       continue;
     }
-    if (c == '}') {
-      if (depth == 0)
-        break;
-      if (shape->rank > 1 && deepest == shape->rank && total > 0 &&
-          count - opened[depth] != inside[depth])
-        return hsc__hlo_error(p, p->p, "%lld values in these braces, the shape has %lld there",
-                              (long long)(count - opened[depth]), (long long)inside[depth]);
-      p->p++;
-      if (--depth == 0)
+    if (c == '}' && a.depth > 0) {
+      if (!close_brace(p, &a))
+        return false;
+      if (a.depth == 0)
         break;
       hsc__hlo_accept(p, ',');
       continue;
     }
-    if (depth == 0 && (shape->rank > 0 || count == 1)) {
-      if (shape->rank == 0)
-        break;
-      if (total == 1 && count == 0) {
-      }  // XLA reads a bare value for a shape with one element
-      else
-        return total == 0 && c == ')' ? true : hsc__hlo_expected(p, "'{'");
-    }
-    if (depth > 0 && depth < long_dims)
-      return hsc__hlo_error(p, p->p, "the braces are nested %d deep, the shape has %d dimensions",
-                            depth, shape->rank);
-    if (count == total)
-      return hsc__hlo_error(p, p->p, "more than the %lld values of the shape", (long long)total);
-    bool ok;
-    if (class == HSC_CLASS_FLOAT)
-      ok = parse_float(p, shape->type, literal->data, count);
-    else if (class == HSC_CLASS_COMPLEX)
-      ok = parse_complex(p, shape->type, literal->data, count);
-    else
-      ok = parse_integer(p, shape->type, literal->data, count);
-    if (!ok)
+    if (c == '}' || (a.depth == 0 && is_scalar && a.count == 1))
+      break;
+    // XLA reads a bare value for a shape with one element
+    if (a.depth == 0 && !is_scalar && (a.total != 1 || a.count != 0))
+      return (a.total == 0 && c == ')') || hsc__hlo_expected(p, "'{'");
+    if (!parse_element(p, &a))
       return false;
-    count++;
-    if (depth > deepest)
-      deepest = depth;
-    if (depth == 0)
+    if (a.depth == 0)
       break;
     if (!hsc__hlo_accept(p, ',') && !hsc__hlo_peek(p, '}'))
       return hsc__hlo_expected(p, "',' or '}'");
   }
-  if (count != total)
+  if (a.count != a.total)
     return hsc__hlo_error(p, start, "the literal has %lld value%s, its shape has %lld",
-                          (long long)count, hsc_plural((double)count, "", "s"), (long long)total);
+                          (long long)a.count, hsc_plural((double)a.count, "", "s"),
+                          (long long)a.total);
   return true;
 }
 

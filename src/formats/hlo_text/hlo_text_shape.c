@@ -66,10 +66,9 @@ static bool check_levels(hsc__hlo_parser *p, const char *at, const char *extra, 
   return true;
 }
 
-static bool parse_layout(hsc__hlo_parser *p, hsc_shape *shape) {
-  const char *at = p->p;
-  p->p++;  // {
-  int64_t order[HSC_MAX_RANK];
+// Dimensions from the minor to the major one: none, or all of them.
+static bool parse_minor_to_major(
+    hsc__hlo_parser *p, const hsc_shape *shape, const char *at, int64_t *order, int *out_count) {
   bool seen[HSC_MAX_RANK] = {false};
   int count = 0;
   if (!hsc__hlo_peek(p, ':') && !hsc__hlo_peek(p, '}')) {
@@ -90,32 +89,49 @@ static bool parse_layout(hsc__hlo_parser *p, hsc_shape *shape) {
   if (count != shape->rank && count != 0)
     return hsc__hlo_error(p, at, "the layout has %d dimensions, the shape has %d", count,
                           shape->rank);
+  *out_count = count;
+  return true;
+}
+
+// What follows the ':', kept as it is written: to the brace that closes the layout; tiles and
+// physical shapes may hold brackets of their own.
+static bool parse_layout_extra(hsc__hlo_parser *p,
+                               const char *at,
+                               int rank,
+                               const char **out_extra) {
+  const char *start = p->p;
+  const char *c = start;
+  for (int depth = 0; *c && (*c != '}' || depth > 0); c++) {
+    if (*c == '{')
+      depth++;
+    if (*c == '}')
+      depth--;
+    if (*c == '\n')
+      break;
+  }
+  if (*c != '}')
+    return hsc__hlo_error(p, at, "the layout has no closing '}'");
+  *out_extra = hsc_arena_strndup(p->arena, start, (size_t)(c - start));
+  if (!*out_extra)
+    return hsc__hlo_out_of_memory(p);
+  p->p = c;
+  return check_levels(p, at, *out_extra, rank);
+}
+
+// The default layout is none at all: shapes that differ only in having said so are equal.
+static bool parse_layout(hsc__hlo_parser *p, hsc_shape *shape) {
+  const char *at = p->p;
+  p->p++;  // {
+  int64_t order[HSC_MAX_RANK];
+  int count = 0;
+  const char *extra = NULL;
+  if (!parse_minor_to_major(p, shape, at, order, &count))
+    return false;
   bool is_default = true;
   for (int i = 0; i < count; i++)
     is_default &= order[i] == shape->rank - 1 - i;
-  const char *extra = NULL;
-  if (hsc__hlo_accept(p, ':')) {
-    // To the brace that closes the layout; tiles and physical shapes may hold brackets of their
-    // own.
-    const char *start = p->p;
-    const char *c = start;
-    for (int depth = 0; *c && (*c != '}' || depth > 0); c++) {
-      if (*c == '{')
-        depth++;
-      if (*c == '}')
-        depth--;
-      if (*c == '\n')
-        break;
-    }
-    if (*c != '}')
-      return hsc__hlo_error(p, at, "the layout has no closing '}'");
-    extra = hsc_arena_strndup(p->arena, start, (size_t)(c - start));
-    if (!extra)
-      return hsc__hlo_out_of_memory(p);
-    if (!check_levels(p, at, extra, shape->rank))
-      return false;
-    p->p = c;
-  }
+  if (hsc__hlo_accept(p, ':') && !parse_layout_extra(p, at, shape->rank, &extra))
+    return false;
   if (!hsc__hlo_expect(p, '}', "at the end of the layout"))
     return false;
   if (is_default && !extra)

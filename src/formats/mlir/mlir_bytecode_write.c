@@ -734,6 +734,65 @@ static void refuse_attr(writer *w, const hsc__mlir_op *op, hsc_view name) {
   keep(w, HSC_ERR(INTERNAL, "%s has no attribute %s", op->written_name, what));
 }
 
+// Before 1.3.0 a configuration is a string; frameworks gave the dictionary beside it then.
+static bool is_early_config(const writer *w, hsc_view name, const hsc__mlir_attr *value) {
+  return value->kind == HSC_MLIR_DICT && hsc_view_equals_text(name, "backend_config") &&
+         !has(w, 1, 3);
+}
+
+// What goes to the dictionary whatever the container: discardable attributes, named with a
+// dialect's prefix. Of a module all, where the container has no properties.
+static void put_discardable(writer *w,
+                            const hsc__mlir_op *op,
+                            const hsc__mlir_properties *version,
+                            hsc_bytes *entries,
+                            uint64_t *io_count) {
+  bool module = !version;
+  bool native = w->container >= 5;
+  for (int i = 0; i < op->attr_count; i++) {
+    hsc_view name = op->attrs[i].name;
+    const hsc__mlir_attr *value = op->attrs[i].value;
+    bool own = !memchr(name.data, '.', name.size);
+    if (!module && is_early_config(w, name, value))
+      put_entry(w, entries, io_count, HSC_VIEW("mhlo.backend_config"), attr_number(w, value));
+    else if (!own || (module && !native))
+      put_entry(w, entries, io_count, name,
+                module ? builtin_attr(w, value) : attr_number(w, value));
+    else if (!module && !listed(version->attributes, name))
+      refuse_attr(w, op, name);
+  }
+}
+
+// An attribute of the operation by its name; NULL = it has none, or none that this version has.
+static const hsc__mlir_attr *own_attr(const writer *w, const hsc__mlir_op *op, hsc_view name) {
+  for (int i = 0; i < op->attr_count; i++)
+    if (hsc_view_equals(op->attrs[i].name, name))
+      return is_early_config(w, name, op->attrs[i].value) ? NULL : op->attrs[i].value;
+  return NULL;
+}
+
+// The operation's own attributes, in the order of its version: properties of a container that has
+// them, else entries of the dictionary.
+static void put_own(writer *w,
+                    const hsc__mlir_op *op,
+                    const hsc__mlir_properties *version,
+                    hsc_bytes *properties,
+                    hsc_bytes *entries,
+                    uint64_t *io_count) {
+  for (const char *at = version->attributes; *at && !w->status;) {
+    hsc_view name = {at, strcspn(at, " ")};
+    const hsc__mlir_attr *value = own_attr(w, op, name);
+    uint64_t number = value ? attr_number(w, value) : default_attr(w, name);
+    if (w->container >= 5)
+      varint(properties, number);
+    else
+      put_entry(w, entries, io_count, name, number);
+    at += name.size;
+    while (*at == ' ')
+      at++;
+  }
+}
+
 // Writes the attributes, of the module where `version` is NULL; gives the bits of the mask, and the
 // numbers to write after the location.
 static int put_attrs(writer *w,
@@ -745,47 +804,13 @@ static int put_attrs(writer *w,
   hsc_bytes properties = {0};
   uint64_t count = 0;
   int mask = 0;
-  bool module = !version;
-  bool native = w->container >= 5;
-  for (int i = 0; i < op->attr_count; i++) {
-    hsc_view name = op->attrs[i].name;
-    bool own = !memchr(name.data, '.', name.size);
-    // Before 1.3.0 a configuration is a string; frameworks gave the dictionary beside it then.
-    if (!module && hsc_view_equals_text(name, "backend_config") &&
-        op->attrs[i].value->kind == HSC_MLIR_DICT && !has(w, 1, 3)) {
-      put_entry(w, &entries, &count, HSC_VIEW("mhlo.backend_config"),
-                attr_number(w, op->attrs[i].value));
-      continue;
-    }
-    if (!own || (module && !native))
-      put_entry(w, &entries, &count, name,
-                module ? builtin_attr(w, op->attrs[i].value) : attr_number(w, op->attrs[i].value));
-    else if (!module && !listed(version->attributes, name))
-      refuse_attr(w, op, name);
-  }
-  if (module && native) {  // its name and visibility, both optional
+  put_discardable(w, op, version, &entries, &count);
+  if (version) {
+    put_own(w, op, version, &properties, &entries, &count);
+  } else if (w->container >= 5) {  // a module's name and visibility, both optional
     const hsc__mlir_attr *name = hsc__mlir_attr_get(op, "sym_name");
     varint(&properties, name ? builtin_text(w, name->text) << 1 | 1 : 0);
     varint(&properties, 0);
-  }
-  for (const char *at = module ? "" : version->attributes; *at && !w->status;) {
-    hsc_view name = {at, strcspn(at, " ")};
-    const hsc__mlir_attr *value = NULL;
-    for (int i = 0; i < op->attr_count && !value; i++)
-      if (op->attrs[i].name.size == name.size &&
-          !memcmp(op->attrs[i].name.data, name.data, name.size))
-        value = op->attrs[i].value;
-    if (value && value->kind == HSC_MLIR_DICT && hsc_view_equals_text(name, "backend_config") &&
-        !has(w, 1, 3))
-      value = NULL;
-    uint64_t number = value ? attr_number(w, value) : default_attr(w, name);
-    if (native)
-      varint(&properties, number);
-    else
-      put_entry(w, &entries, &count, name, number);
-    at += name.size;
-    while (*at == ' ')
-      at++;
   }
   if (count) {
     *out_dict = dict_number(w, count, &entries);

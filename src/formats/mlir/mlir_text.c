@@ -415,6 +415,37 @@ static bool body_of_its_own(hsc__mlir_parser *p,
   return ok;
 }
 
+static void signature_deinit(signature *s) {
+  hsc_bytes_deinit(&s->arguments);
+  hsc_bytes_deinit(&s->types);
+  hsc_bytes_deinit(&s->argument_attrs);
+  hsc_bytes_deinit(&s->result_attrs);
+}
+
+// The function type of a signature, and its arguments in the arena.
+static bool add_signature(hsc__mlir_parser *p,
+                          hsc__mlir_op *op,
+                          const signature *s,
+                          hsc__mlir_argument **out_arguments) {
+  if (s->arguments.failed || s->types.failed || s->argument_attrs.failed || s->result_attrs.failed)
+    return hsc__mlir_out_of_memory(p);
+  hsc__mlir_type *type = HSC_NEW(p->arena, hsc__mlir_type);
+  hsc__mlir_attr *type_attr = hsc__mlir_make_attr(p, HSC_MLIR_TYPE);
+  *out_arguments =
+      hsc_arena_copy(p->arena, s->arguments.data ? s->arguments.data : "", s->arguments.size);
+  if (!type || !type_attr || !*out_arguments)
+    return hsc__mlir_out_of_memory(p);
+  *type = (hsc__mlir_type){.kind = HSC_MLIR_FUNCTION,
+                           .element_count = s->argument_count + s->result_count,
+                           .input_count = s->argument_count};
+  type->elements = s->types.size ? hsc_arena_copy(p->arena, s->types.data, s->types.size) : NULL;
+  type_attr->type = type;
+  return hsc__mlir_add_attr(p, op, "function_type", type_attr) &&
+         add_list_attr(p, op, "arg_attrs", &s->argument_attrs) &&
+         add_list_attr(p, op, "res_attrs", &s->result_attrs);
+}
+
+// After "func.func".
 static bool func_op(hsc__mlir_parser *p, hsc__mlir_op *op) {
   signature s = {0};
   hsc_view name;
@@ -423,36 +454,14 @@ static bool func_op(hsc__mlir_parser *p, hsc__mlir_op *op) {
   for (size_t i = 0; i < HSC_COUNT_OF(visibilities) && !*visibility; i++)
     if (hsc__mlir_accept_word(p, visibilities[i]))
       visibility = visibilities[i];
-  bool ok = hsc__mlir_symbol(p, &name) && read_signature(p, &s);
-  if (ok &&
-      (s.arguments.failed || s.types.failed || s.argument_attrs.failed || s.result_attrs.failed))
-    ok = hsc__mlir_out_of_memory(p);
-  hsc__mlir_type *type = ok ? HSC_NEW(p->arena, hsc__mlir_type) : NULL;
-  hsc__mlir_attr *type_attr = ok ? hsc__mlir_make_attr(p, HSC_MLIR_TYPE) : NULL;
   hsc__mlir_argument *arguments = NULL;
-  if (ok)
-    arguments =
-        hsc_arena_copy(p->arena, s.arguments.data ? s.arguments.data : "", s.arguments.size);
-  if (ok && (!type || !type_attr || !arguments))
-    ok = hsc__mlir_out_of_memory(p);
-  if (ok) {
-    *type = (hsc__mlir_type){.kind = HSC_MLIR_FUNCTION,
-                             .element_count = s.argument_count + s.result_count,
-                             .input_count = s.argument_count};
-    type->elements = s.types.size ? hsc_arena_copy(p->arena, s.types.data, s.types.size) : NULL;
-    type_attr->type = type;
-    ok = add_text_attr(p, op, "sym_name", name) &&
-         add_text_attr(p, op, "sym_visibility", hsc_view_of(visibility)) &&
-         hsc__mlir_add_attr(p, op, "function_type", type_attr) &&
-         add_list_attr(p, op, "arg_attrs", &s.argument_attrs) &&
-         add_list_attr(p, op, "res_attrs", &s.result_attrs);
-  }
+  bool ok = hsc__mlir_symbol(p, &name) && read_signature(p, &s) &&
+            add_text_attr(p, op, "sym_name", name) &&
+            add_text_attr(p, op, "sym_visibility", hsc_view_of(visibility)) &&
+            add_signature(p, op, &s, &arguments);
   int count = s.argument_count;
   bool named = s.named || count == 0;
-  hsc_bytes_deinit(&s.arguments);
-  hsc_bytes_deinit(&s.types);
-  hsc_bytes_deinit(&s.argument_attrs);
-  hsc_bytes_deinit(&s.result_attrs);
+  signature_deinit(&s);
   if (ok && hsc__mlir_accept_word(p, "attributes"))
     ok = hsc__mlir_expect(p, "{") && hsc__mlir_attr_entries(p, op, '}');
   if (!ok || !named || !hsc__mlir_peek(p, '{'))

@@ -229,39 +229,48 @@ bool hsc__mlir_symbol(hsc__mlir_parser *p, hsc_view *out) {
   return *p->p == '"' ? hsc__mlir_string(p, out) : hsc__mlir_suffix(p, "the name of a symbol", out);
 }
 
+// The closing quote of the string that begins at c; its end (0) where there is none.
+static const char *end_of_string(const char *c) {
+  for (c++; *c && *c != '"'; c++)
+    if (*c == '\\' && c[1])
+      c++;
+  return c;
+}
+
+static bool opens(char c) {
+  return c == '(' || c == '[' || c == '{' || c == '<';
+}
+static bool closes(char c) {
+  return c == ')' || c == ']' || c == '}' || c == '>';
+}
+
 bool hsc__mlir_balanced(hsc__mlir_parser *p, hsc_view *out) {
   hsc__mlir_skip(p);
   const char *start = p->p;
   const char *c = start;
   char stack[HSC__MLIR_MAX_DEPTH];
   int depth = 0;
-  for (;; c++) {
+  for (; *c; c++) {
     if (*c == '"') {
-      for (c++; *c && *c != '"'; c++)
-        if (*c == '\\' && c[1])
-          c++;
+      c = end_of_string(c);
       if (!*c)
         return hsc__mlir_error(p, start, "a string has no closing quote");
-    } else if (*c == '(' || *c == '[' || *c == '{' || *c == '<') {
+    } else if (opens(*c)) {
       if (depth == HSC__MLIR_MAX_DEPTH)
         return hsc__mlir_error(p, c, "brackets are nested more than %d deep", HSC__MLIR_MAX_DEPTH);
       stack[depth++] = hsc__closing_bracket(*c);
     } else if (*c == '-' && c[1] == '>') {
-      c++;
-    } else if (*c == ')' || *c == ']' || *c == '}' || *c == '>') {
-      if (depth == 0)
-        break;
+      c++;  // an arrow closes nothing
+    } else if (depth == 0 && (closes(*c) || *c == ',' || *c == '\n')) {
+      break;
+    } else if (closes(*c)) {
       if (stack[depth - 1] != *c)
         return hsc__mlir_error(p, c, "expected '%c', found '%c'", stack[depth - 1], *c);
       depth--;
-    } else if ((*c == ',' || *c == '\n') && depth == 0) {
-      break;
-    } else if (!*c) {
-      if (depth > 0)
-        return hsc__mlir_error(p, start, "'%c' is missing", stack[depth - 1]);
-      break;
     }
   }
+  if (!*c && depth > 0)
+    return hsc__mlir_error(p, start, "'%c' is missing", stack[depth - 1]);
   while (c > start && c[-1] == ' ')
     c--;
   if (c == start)

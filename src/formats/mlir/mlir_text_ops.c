@@ -691,6 +691,44 @@ static bool while_loop(hsc__mlir_parser *p, hsc__mlir_op *op) {
          hsc__mlir_expect(p, "do") && hsc__mlir_region(p, op, arguments, count);
 }
 
+static bool is_of_known_dialect(hsc_view name) {
+  static const char *const own[] = {"stablehlo.", "chlo.", "mhlo.",   "vhlo.",
+                                    "func.",      "sdy.",  "builtin."};
+  for (size_t i = 0; i < HSC_COUNT_OF(own); i++)
+    if (name.size > strlen(own[i]) && !memcmp(name.data, own[i], strlen(own[i])))
+      return true;
+  return false;
+}
+
+// Whether an operation was read to its end: nothing but a location or a comment follows on the
+// line.
+static bool ends_here(const hsc__mlir_parser *p) {
+  const char *rest = p->p;
+  while (rest > p->begin &&
+         (rest[-1] == ' ' || rest[-1] == '\t' || rest[-1] == '\r' || rest[-1] == '\n'))
+    rest--;
+  while (*rest == ' ' || *rest == '\t' || *rest == '\r')
+    rest++;
+  return *rest == '\n' || *rest == 0 || *rest == '/' || *rest == '}' || !strncmp(rest, "loc(", 4);
+}
+
+// "%0, %1 {attributes} : type", as most operations without a form of their own are written. Another
+// dialect's form may be anything: what is not understood is called unsupported, not an error.
+static bool usual_form(hsc__mlir_parser *p, hsc__mlir_op *op, hsc_view written_name) {
+  bool read = run_form(p, op, "o* A :same");
+  if (is_of_known_dialect(written_name) || (read && ends_here(p)))
+    return read;
+  if ((!read && hsc_status_code(p->status) != HSC_INVALID_ARGUMENT) ||
+      !memchr(written_name.data, '.', written_name.size))
+    return read;
+  hsc_status_free(p->status);
+  p->status = NULL;
+  return hsc__mlir_unsupported(
+      p, written_name.data,
+      hsc_arena_printf(p->arena, "not built yet: the custom form of '%.*s', of another dialect",
+                       (int)written_name.size, written_name.data));
+}
+
 bool hsc__mlir_custom_op(hsc__mlir_parser *p, hsc__mlir_op *op, hsc_view written_name) {
   if (strcmp(op->name, "constant") == 0)
     return constant(p, op);
@@ -713,30 +751,5 @@ bool hsc__mlir_custom_op(hsc__mlir_parser *p, hsc__mlir_op *op, hsc_view written
             p->arena,
             "not built yet: the custom form of '%.*s'; write it in the generic form, \"%.*s\"(...)",
             (int)written_name.size, written_name.data, (int)written_name.size, written_name.data));
-  bool read = run_form(p, op, "o* A :same");
-  static const char *const own[] = {"stablehlo.", "chlo.", "mhlo.",   "vhlo.",
-                                    "func.",      "sdy.",  "builtin."};
-  for (size_t i = 0; i < HSC_COUNT_OF(own); i++)
-    if (written_name.size > strlen(own[i]) && !memcmp(written_name.data, own[i], strlen(own[i])))
-      return read;
-  // Another dialect's form may be anything; when it was read to its end, nothing but a location or
-  // a comment follows on the line.
-  const char *rest = p->p;
-  while (rest > p->begin &&
-         (rest[-1] == ' ' || rest[-1] == '\t' || rest[-1] == '\r' || rest[-1] == '\n'))
-    rest--;
-  while (*rest == ' ' || *rest == '\t' || *rest == '\r')
-    rest++;
-  if (read &&
-      (*rest == '\n' || *rest == 0 || *rest == '/' || *rest == '}' || !strncmp(rest, "loc(", 4)))
-    return true;
-  if ((!read && hsc_status_code(p->status) != HSC_INVALID_ARGUMENT) ||
-      !memchr(written_name.data, '.', written_name.size))
-    return read;
-  hsc_status_free(p->status);
-  p->status = NULL;
-  return hsc__mlir_unsupported(
-      p, written_name.data,
-      hsc_arena_printf(p->arena, "not built yet: the custom form of '%.*s', of another dialect",
-                       (int)written_name.size, written_name.data));
+  return usual_form(p, op, written_name);
 }

@@ -113,43 +113,53 @@ static bool element(hsc__mlir_parser *p, hsc_type *out, bool *out_known) {
               : hsc__mlir_error(p, at, "unknown element type '%s'", text);
 }
 
-// 2x3x?xf32 [, encoding]> after "tensor<".
-static bool tensor(hsc__mlir_parser *p, hsc__mlir_type *type) {
-  int64_t dims[HSC_MAX_RANK];
+typedef struct tensor_dims {
+  int64_t sizes[HSC_MAX_RANK];  // 0 where dynamic
   bool dynamic[HSC_MAX_RANK];
-  bool any_dynamic = false;
-  bool known;
-  int rank = 0;
-  const char *at = p->p;
-  if (hsc__mlir_accept(p, '*')) {
-    hsc_view rest;
-    type->kind = HSC_MLIR_UNRANKED;
-    return hsc__mlir_balanced(p, &rest) && hsc__mlir_expect(p, ">");
-  }
-  for (;; rank++) {
+  bool any_dynamic;
+  int rank;
+} tensor_dims;
+
+// "2x3x?x" up to the element type. at: where the type begins.
+static bool tensor_dimensions(hsc__mlir_parser *p, const char *at, tensor_dims *out) {
+  *out = (tensor_dims){0};
+  for (int rank = 0;; rank++) {
     hsc__mlir_skip(p);
+    out->rank = rank;
     if (*p->p != '?' && (*p->p < '0' || *p->p > '9'))
-      break;
+      return true;
     if (rank == HSC_MAX_RANK)
       return hsc__mlir_error(p, at, "more than %d dimensions", HSC_MAX_RANK);
-    dynamic[rank] = *p->p == '?';
-    any_dynamic |= dynamic[rank];
-    dims[rank] = 0;
-    if (dynamic[rank]) {
+    out->dynamic[rank] = *p->p == '?';
+    out->any_dynamic |= out->dynamic[rank];
+    int64_t *size = &out->sizes[rank];
+    if (out->dynamic[rank]) {
       p->p++;
     } else {  // "0x10" is a dimension of zero and one of ten
       const char *digits = p->p;
       for (; *p->p >= '0' && *p->p <= '9'; p->p++)
-        if (__builtin_mul_overflow(dims[rank], 10, &dims[rank]) ||
-            __builtin_add_overflow(dims[rank], *p->p - '0', &dims[rank]))
+        if (__builtin_mul_overflow(*size, 10, size) ||
+            __builtin_add_overflow(*size, *p->p - '0', size))
           return hsc__mlir_error(p, digits, "the dimension does not fit in 64 bits");
     }
     if (*p->p != 'x')
       return hsc__mlir_expected(p, "'x' after the dimension");
     p->p++;
   }
+}
+
+// 2x3x?xf32 [, encoding]> after "tensor<".
+static bool tensor(hsc__mlir_parser *p, hsc__mlir_type *type) {
+  tensor_dims dims;
+  bool known;
+  const char *at = p->p;
+  if (hsc__mlir_accept(p, '*')) {
+    hsc_view rest;
+    type->kind = HSC_MLIR_UNRANKED;
+    return hsc__mlir_balanced(p, &rest) && hsc__mlir_expect(p, ">");
+  }
   hsc_type element_type = HSC_TYPE_INVALID;
-  if (!element(p, &element_type, &known))
+  if (!tensor_dimensions(p, at, &dims) || !element(p, &element_type, &known))
     return false;
   if (hsc__mlir_accept(p, ',')) {  // #stablehlo.bounds<4, ?>: sizes of dynamic dimensions
     hsc_view encoding;
@@ -164,16 +174,17 @@ static bool tensor(hsc__mlir_parser *p, hsc__mlir_type *type) {
     return true;
   }
   int64_t bytes = (int64_t)hsc_type_bytes(element_type);
-  for (int i = 0; i < rank; i++)
-    if (dims[i] > 0 && __builtin_mul_overflow(bytes, dims[i], &bytes))
+  size_t rank = (size_t)dims.rank;
+  for (size_t i = 0; i < rank; i++)
+    if (dims.sizes[i] > 0 && __builtin_mul_overflow(bytes, dims.sizes[i], &bytes))
       return hsc__mlir_error(p, at, "the tensor is larger than 2^63 bytes");
   type->kind = HSC_MLIR_TENSOR;
-  type->shape = (hsc_shape){.type = element_type, .rank = rank};
+  type->shape = (hsc_shape){.type = element_type, .rank = dims.rank};
   if (rank)
-    type->shape.dims = hsc_arena_copy(p->arena, dims, sizeof *dims * (size_t)rank);
-  if (any_dynamic)
-    type->shape.dynamic = hsc_arena_copy(p->arena, dynamic, sizeof *dynamic * (size_t)rank);
-  return (rank && !type->shape.dims) || (any_dynamic && !type->shape.dynamic)
+    type->shape.dims = hsc_arena_copy(p->arena, dims.sizes, sizeof *dims.sizes * rank);
+  if (dims.any_dynamic)
+    type->shape.dynamic = hsc_arena_copy(p->arena, dims.dynamic, sizeof *dims.dynamic * rank);
+  return (rank && !type->shape.dims) || (dims.any_dynamic && !type->shape.dynamic)
              ? hsc__mlir_out_of_memory(p)
              : true;
 }
