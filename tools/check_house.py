@@ -53,8 +53,8 @@ RULES = [
 MAX_LINE = 100
 MAX_FILE_KIB = 512
 # These two only go down: functions over a cyclomatic complexity of 25, and the largest.
-MOST_COMPLEX_FUNCTIONS = 62
-LARGEST_COMPLEXITY = 40
+MOST_COMPLEX_FUNCTIONS = 41
+LARGEST_COMPLEXITY = 37
 
 
 def applies(kind: str, path: pathlib.PurePosixPath) -> bool:
