@@ -143,26 +143,33 @@ static void check_gradient(const conv_case *c, bool of_filter) {
   hsc_arena_destroy(arena);
 }
 
+static int calls_in(const char *text) {
+  int count = 0;
+  for (const char *at = text; (at = strstr(at, "custom_call_target")) != NULL; at++)
+    count++;
+  return count;
+}
+
 // What the calls are lowered to has the numbers of the plain ops that they stand for, of a (2x2), b
 // (2x3) and c (3).
-static void expect_same_numbers(const char *const pairs[][2],
-                                size_t count,
-                                bool custom_calls,
-                                double tolerance) {
+static void expect_same_numbers(const char *const pairs[][2], size_t count, double tolerance) {
   for (size_t i = 0; i < count; i++) {
     hsc_arena *arena = NULL;
     hsc_literal *inputs[3], *results[2];
     hsc_difference d;
     EXPECT_OK(hsc_arena_create(&arena));
     for (int side = 0; side < 2; side++) {
-      const char *text =
-          hsc_arena_printf(arena,
-                           "HloModule m\nplus {\n  p = f32[] parameter(0)\n  q = f32[] "
-                           "parameter(1)\n  ROOT s0 = f32[] add(p, q)\n}\nENTRY main {\n"
-                           "  a = f32[2,2] parameter(0)\n  b = f32[2,3] parameter(1)\n  c = f32[3] "
-                           "parameter(2)\n%s}\n",
-                           pairs[i][side]);
-      results[side] = evaluate_lowered(arena, text, inputs, 3, custom_calls && side == 0);
+      const char *text = hsc_arena_printf(
+          arena,
+          "HloModule m\nlater {\n  p = f32[] parameter(0)\n  i = s32[] "
+          "parameter(1)\n  q = f32[] parameter(2)\n  j = s32[] parameter(3)\n"
+          "  m = f32[] maximum(p, q)\n  k = s32[] add(i, j)\n"
+          "  ROOT t = (f32[], s32[]) tuple(m, k)\n}\nplus {\n  p = f32[] parameter(0)\n  q = f32[] "
+          "parameter(1)\n  ROOT s0 = f32[] add(p, q)\n}\nENTRY main {\n"
+          "  a = f32[2,2] parameter(0)\n  b = f32[2,3] parameter(1)\n  c = f32[3] "
+          "parameter(2)\n%s}\n",
+          pairs[i][side]);
+      results[side] = evaluate_lowered(arena, text, inputs, 3, calls_in(text));
     }
     EXPECT_OK(hsc_literal_compare(results[0], results[1], &d));
     if (d.max_abs > tolerance)
@@ -203,8 +210,27 @@ static void calls_have_the_numbers_of_plain_ops(void **state) {
       {"  s = f32[2,3] custom-call(), custom_call_target=\"AllocateBuffer\"\n  z = s32[] "
        "constant(0)\n  ROOT r = f32[2,3] dynamic-update-slice(s, b, z, z)\n",
        "  o = f32[] constant(1)\n  os = f32[2,3] broadcast(o), dimensions={}\n  ROOT r = f32[2,3] "
-       "multiply(b, os)\n"}};
-  expect_same_numbers(pairs, HSC_COUNT_OF(pairs), true, 1e-6);
+       "multiply(b, os)\n"},
+      // XLA:TPU's numbers of 64 bits: the low half of a complex one is its real part
+      {"  q = f32[2,3] multiply(b, b)\n  z = c64[2,3] complex(b, q)\n  l = f32[2,3] "
+       "custom-call(z), "
+       "custom_call_target=\"X64SplitLow\"\n  h = f32[2,3] custom-call(z), "
+       "custom_call_target=\"X64SplitHigh\"\n  ROOT r = f32[2,3] subtract(l, h)\n",
+       "  q = f32[2,3] multiply(b, b)\n  ROOT r = f32[2,3] subtract(b, q)\n"},
+      {"  q = f32[2,3] multiply(b, b)\n  z = c64[2,3] custom-call(b, q), "
+       "custom_call_target=\"X64Combine\"\n  l = f32[2,3] real(z)\n  h = f32[2,3] imag(z)\n"
+       "  ROOT r = f32[2,3] subtract(l, h)\n",
+       "  q = f32[2,3] multiply(b, b)\n  ROOT r = f32[2,3] subtract(b, q)\n"},
+      {"  m = f32[] constant(1e12)\n  ms = f32[2,3] broadcast(m), dimensions={}\n"
+       "  x = f32[2,3] multiply(b, ms)\n  i = s64[2,3] convert(x)\n"
+       "  l = u32[2,3] custom-call(i), custom_call_target=\"X64SplitLow\"\n"
+       "  h = u32[2,3] custom-call(i), custom_call_target=\"X64SplitHigh\"\n"
+       "  w = s64[2,3] custom-call(l, h), custom_call_target=\"X64Combine\"\n"
+       "  f = f32[2,3] convert(w)\n  u = f32[2,3] convert(l)\n  ROOT r = f32[2,3] add(f, u)\n",
+       "  m = f32[] constant(1e12)\n  ms = f32[2,3] broadcast(m), dimensions={}\n"
+       "  x = f32[2,3] multiply(b, ms)\n  i = s64[2,3] convert(x)\n  l = u32[2,3] convert(i)\n"
+       "  f = f32[2,3] convert(i)\n  u = f32[2,3] convert(l)\n  ROOT r = f32[2,3] add(f, u)\n"}};
+  expect_same_numbers(pairs, HSC_COUNT_OF(pairs), 1e-6);
 }
 
 // Operations whose operands and result differ in float type are computed in the widest one and
@@ -219,11 +245,20 @@ static void mixed_precision_is_said_in_full(void **state) {
        "  c1 = bf16[2,6] concatenate(h, t), dimensions={1}\n  w = f32[2,6] convert(c1)\n  z = "
        "f32[] constant(0)\n  q = f32[2] reduce(w, z), dimensions={1}, to_apply=plus\n"
        "  ROOT r = bf16[2] convert(q)\n"},
+      // a reduce of several arrays, of which one is rounded
+      {"  n = f32[] constant(-inf)\n  i = s32[2,3] iota(), iota_dimension=1\n  z = s32[] "
+       "constant(0)\n  t = (bf16[2], s32[2]) reduce(b, i, n, z), dimensions={1}, to_apply=later\n"
+       "  v = bf16[2] get-tuple-element(t), index=0\n  k = s32[2] get-tuple-element(t), index=1\n"
+       "  g = bf16[2] convert(k)\n  ROOT r = bf16[2] add(v, g)\n",
+       "  n = f32[] constant(-inf)\n  i = s32[2,3] iota(), iota_dimension=1\n  z = s32[] "
+       "constant(0)\n  t = (f32[2], s32[2]) reduce(b, i, n, z), dimensions={1}, to_apply=later\n"
+       "  w = f32[2] get-tuple-element(t), index=0\n  k = s32[2] get-tuple-element(t), index=1\n"
+       "  v = bf16[2] convert(w)\n  g = bf16[2] convert(k)\n  ROOT r = bf16[2] add(v, g)\n"},
       {"  ac = bf16[2,2] convert(a)\n  bc = bf16[2,3] convert(b)\n  ROOT r = f32[2,3] dot(ac, bc), "
        "lhs_contracting_dims={1}, rhs_contracting_dims={0}\n",
        "  ac = bf16[2,2] convert(a)\n  bc = bf16[2,3] convert(b)\n  ROOT r = f32[2,3] dot(ac, bc), "
        "lhs_contracting_dims={1}, rhs_contracting_dims={0}\n"}};
-  expect_same_numbers(pairs, HSC_COUNT_OF(pairs), false, 0);
+  expect_same_numbers(pairs, HSC_COUNT_OF(pairs), 0);
 }
 
 static void gradients_of_inputs_are_those_of_the_definition(void **state) {

@@ -293,6 +293,11 @@ static hsc_status *look_at_front_end(hsc__blame *b, bool *out_guilty) {
 static hsc_status *run_stages(hsc__blame *b) {
   static const hsc_device_spec evaluator = {.text = "reference", .source = HSC_DEVICE_EVALUATOR};
   const hsc_blame_options *o = b->options;
+  if (hsc__blame_is_late(b)) {
+    hsc__blame_gap(b, "the stages of the compile", "the time budget was over");
+    return NULL;
+  }
+  int64_t deadline_ns = o->budget_s > 0 ? b->start_ns + (int64_t)(o->budget_s * 1e9) : 0;
   hsc_status *failed = hsc_validate(&(hsc_validate_options){.program = o->program,
                                                             .device = o->device,
                                                             .runner = &evaluator,
@@ -303,6 +308,7 @@ static hsc_status *run_stages(hsc__blame *b) {
                                                             .seed = o->seed,
                                                             .tolerance = 1,
                                                             .limit_ns = o->limit_ns,
+                                                            .deadline_ns = deadline_ns,
                                                             .executable = o->executable,
                                                             .progress = o->progress,
                                                             .user = o->user,

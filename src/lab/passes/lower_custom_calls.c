@@ -6,7 +6,7 @@
 #include "hlo/ir/conv_call.h"
 #include "hlo/ir/custom.h"
 #include "hlo/print/hlo_attrs.h"
-#include "lab/passes/lower_custom_calls.h"
+#include "lab/passes/lower_internal.h"
 
 #include <jansson.h>
 #include <stdlib.h>
@@ -26,13 +26,6 @@ typedef struct rewrite {
   char shape[512];   // of the value
   int steps;
 } rewrite;
-
-static void shape_text(const hsc_shape *shape, char out[512]) {
-  hsc_bytes text = {0};
-  hsc_shape_print(shape, true, &text);
-  snprintf(out, 512, "%s", hsc_bytes_text(&text));
-  hsc_bytes_deinit(&text);
-}
 
 static void begin_step(rewrite *r, const char *name) {
   snprintf(r->result, sizeof r->result, "%s.%s%d", r->call->name, name, r->steps++);
@@ -419,6 +412,85 @@ static bool lower_allocate(rewrite *r) {
   return true;
 }
 
+// XLA:TPU has no values of 64 bits: its X64 rewriters write a complex number as two arrays, the low
+// one with the real parts, and an integer as its low and high half. A double of two floats is left
+// as it is: how it is split is not written down.
+static bool is_whole_64(hsc_type type) {
+  return type == HSC_TYPE_U64 || type == HSC_TYPE_S64;
+}
+
+// An array type of the dimensions of `shape`.
+static void typed_text(const hsc_shape *shape, hsc_type type, char out[512]) {
+  hsc_shape typed = *shape;
+  typed.type = type;
+  hsc__lower_shape_text(&typed, out);
+}
+
+// The dimensions of a scalar or of an array, broadcast from 32.
+static void put_thirty_two(rewrite *r, const hsc_shape *shape) {
+  char type[512];
+  typed_text(shape, HSC_TYPE_U64, type);
+  hsc_bytes_printf(r->out,
+                   "  %%%s.bits = u64[] constant(32)\n  %%%s.shift = %s broadcast(%%%s.bits), "
+                   "dimensions={}\n",
+                   r->call->name, r->call->name, type, r->call->name);
+}
+
+static bool lower_split(rewrite *r) {
+  const hsc_instr *call = r->call;
+  bool low = !strcmp(call->attr.custom.target, "X64SplitLow");
+  const hsc_shape *from = call->operand_count == 1 ? &call->operands[0]->shape : NULL;
+  if (!from || !hsc_shape_is_array(from))
+    return false;
+  if (hsc_type_is_complex(from->type) && hsc_type_real_part(from->type) == call->shape.type) {
+    begin_step(r, low ? "real" : "imag");
+    hsc_bytes_printf(r->out, "%s(%%%s)\n", low ? "real" : "imag", call->operands[0]->name);
+    return true;
+  }
+  if (!is_whole_64(from->type) || !hsc_type_is_integral(call->shape.type))
+    return false;
+  char whole[512];
+  typed_text(from, HSC_TYPE_U64, whole);
+  put_thirty_two(r, from);
+  hsc_bytes_printf(r->out,
+                   "  %%%s.whole = %s convert(%%%s)\n  %%%s.high = %s "
+                   "shift-right-logical(%%%s.whole, %%%s.shift)\n",
+                   call->name, whole, call->operands[0]->name, call->name, whole, call->name,
+                   call->name);
+  begin_step(r, "half");
+  hsc_bytes_printf(r->out, "convert(%%%s.%s)\n", call->name, low ? "whole" : "high");
+  return true;
+}
+
+static bool lower_combine(rewrite *r) {
+  const hsc_instr *call = r->call;
+  if (call->operand_count != 2)
+    return false;
+  const char *low = call->operands[0]->name;
+  const char *high = call->operands[1]->name;
+  hsc_type half = call->operands[0]->shape.type;
+  if (hsc_type_is_complex(call->shape.type) && hsc_type_real_part(call->shape.type) == half) {
+    begin_step(r, "complex");
+    hsc_bytes_printf(r->out, "complex(%%%s, %%%s)\n", low, high);
+    return true;
+  }
+  if (!is_whole_64(call->shape.type) || half != HSC_TYPE_U32 ||
+      call->operands[1]->shape.type != HSC_TYPE_U32)
+    return false;
+  char whole[512];
+  typed_text(&call->shape, HSC_TYPE_U64, whole);
+  put_thirty_two(r, &call->shape);
+  hsc_bytes_printf(r->out,
+                   "  %%%s.low = %s convert(%%%s)\n  %%%s.upper = %s convert(%%%s)\n"
+                   "  %%%s.high = %s shift-left(%%%s.upper, %%%s.shift)\n"
+                   "  %%%s.both = %s or(%%%s.low, %%%s.high)\n",
+                   call->name, whole, low, call->name, whole, high, call->name, whole, call->name,
+                   call->name, call->name, whole, call->name, call->name);
+  begin_step(r, "whole");
+  hsc_bytes_printf(r->out, "convert(%%%s.both)\n", call->name);
+  return true;
+}
+
 static const struct {
   const char *target;
   bool (*lower)(rewrite *r);
@@ -430,7 +502,10 @@ static const struct {
                  {"__cudnn$convBiasActivationForward", lower_conv_bias},
                  {"__onednn$matmul", lower_onednn_matmul},
                  {"__onednn$softmax", lower_softmax},
-                 {"AllocateBuffer", lower_allocate}};
+                 {"AllocateBuffer", lower_allocate},
+                 {"X64SplitLow", lower_split},
+                 {"X64SplitHigh", lower_split},
+                 {"X64Combine", lower_combine}};
 
 // The call's own name gets the value; of a tuple, the first element, and zeros for the rest
 // (workspaces).
@@ -446,13 +521,13 @@ static void put_result(rewrite *r, bool is_root) {
   for (int i = 1; i < leaves; i++) {
     const hsc_shape *leaf = hsc_shape_leaf(&call->shape, i);
     char text[512];
-    shape_text(leaf, text);
+    hsc__lower_shape_text(leaf, text);
     hsc_bytes_printf(r->out,
                      "  %%%s.zero%d = %s[] constant(0)\n  %%%s.space%d = %s "
                      "broadcast(%%%s.zero%d), dimensions={}\n",
                      call->name, i, hsc_type_text(leaf->type), call->name, i, text, call->name, i);
   }
-  shape_text(&call->shape, whole);
+  hsc__lower_shape_text(&call->shape, whole);
   hsc_bytes_printf(r->out, "  %s%%%s = %s tuple(%%%s", root, call->name, whole, r->result);
   for (int i = 1; i < leaves; i++)
     hsc_bytes_printf(r->out, ", %%%s.space%d", call->name, i);
@@ -467,8 +542,8 @@ static bool rewrite_call(const hsc_instr *call, bool is_root, hsc_bytes *out) {
   bool done = false;
   if (!hsc_shape_is_tuple(&call->shape) ||
       (hsc_shape_leaf_count(&call->shape) > 0 && call->shape.type == HSC_TYPE_TUPLE)) {
-    shape_text(hsc_shape_is_tuple(&call->shape) ? hsc_shape_leaf(&call->shape, 0) : &call->shape,
-               r.shape);
+    hsc__lower_shape_text(
+        hsc_shape_is_tuple(&call->shape) ? hsc_shape_leaf(&call->shape, 0) : &call->shape, r.shape);
     for (size_t i = 0; i < HSC_COUNT_OF(lowerings) && !done; i++)
       if (call->attr.custom.target && !strcmp(call->attr.custom.target, lowerings[i].target))
         done = lowerings[i].lower(&r);
@@ -480,145 +555,6 @@ static bool rewrite_call(const hsc_instr *call, bool is_root, hsc_bytes *out) {
   hsc_bytes_deinit(&lines);
   json_decref(r.config);
   return done;
-}
-
-// ---- mixed precision ----------------------------------------------------------------------------
-//
-// XLA:TPU's bfloat16-propagation leaves operations whose operands and result have different float
-// types ("bf16[8] multiply(f32[8] a, bf16[8] b)"), which XLA's own verifier takes on that platform
-// only. They are computed in the widest type there is and rounded to the one that is given;
-// operands of a reduce take the types of its reducer.
-
-static hsc_type widest_float(const hsc_instr *instr) {
-  hsc_type widest = instr->shape.type;
-  for (int k = 0; k < instr->operand_count; k++) {
-    hsc_type type = instr->operands[k]->shape.type;
-    if (hsc_type_is_float(type) && hsc_type_bits(type) > hsc_type_bits(widest))
-      widest = type;
-  }
-  return widest;
-}
-
-static bool is_mixed(const hsc_instr *instr) {
-  if (!hsc_type_is_float(instr->shape.type) || instr->operand_count == 0)
-    return false;
-  if (instr->op == HSC_OP_REDUCE)
-    return instr->called_count == 1 && instr->called[0]->parameter_count == 2 &&
-           instr->operand_count == 2;
-  if (hsc_op_traits(instr->op) & HSC_TRAIT_CALLS)
-    return false;
-  if (instr->op == HSC_OP_CONVERT || instr->op == HSC_OP_BITCAST_CONVERT ||
-      instr->op == HSC_OP_GET_TUPLE_ELEMENT || instr->op == HSC_OP_CUSTOM_CALL)
-    return false;
-  for (int k = 0; k < instr->operand_count; k++) {
-    hsc_type type = instr->operands[k]->shape.type;
-    if (hsc_type_is_float(type) && type != instr->shape.type)
-      return true;
-  }
-  return false;
-}
-
-// Lines in place of `line`, the text of `instr`: converts of its operands, the operation, the
-// convert to its type. False where that would be no valid HLO either, or where it is valid as it
-// is (a dot may widen).
-// Whether the instruction is one that HLO has not in these types, though they are mixed: its result
-// is not of the type that follows from its operands, or, of a reduce, not of its reducer's.
-static bool has_other_types(const hsc_instr *instr, hsc_arena *arena) {
-  if (instr->op == HSC_OP_REDUCE) {
-    hsc_type type = instr->called[0]->root->shape.type;
-    return instr->shape.type != type || instr->operands[0]->shape.type != type ||
-           instr->operands[1]->shape.type != type;
-  }
-  hsc_shape inferred;
-  hsc_status *status = hsc_infer_shape(arena, instr, &inferred);
-  bool other = status || inferred.type != instr->shape.type;
-  hsc_status_free(status);
-  return other;
-}
-
-// `clones`, [operand_count]: the operands in the types that the instruction then takes. False when
-// there is no such instruction; *out_shape has the type of its result.
-static bool widen(const hsc_instr *instr,
-                  hsc_arena *arena,
-                  hsc_instr *clones,
-                  hsc_shape *out_shape) {
-  const hsc_computation *reducer = instr->op == HSC_OP_REDUCE ? instr->called[0] : NULL;
-  hsc_instr wide = *instr;
-  wide.operands = HSC_NEW_ARRAY(arena, hsc_instr *, instr->operand_count);
-  if (!wide.operands)
-    return false;
-  hsc_type widest = widest_float(instr);
-  for (int k = 0; k < instr->operand_count; k++) {
-    clones[k] = *instr->operands[k];
-    if (hsc_type_is_float(clones[k].shape.type))
-      clones[k].shape.type = reducer ? reducer->parameters[k]->shape.type : widest;
-    wide.operands[k] = &clones[k];
-  }
-  hsc_shape inferred;
-  hsc_status *status = hsc_infer_shape(arena, &wide, &inferred);
-  bool ok = !status && hsc_shape_is_array(&inferred) && inferred.rank == instr->shape.rank;
-  hsc_status_free(status);
-  *out_shape = instr->shape;
-  if (ok)
-    out_shape->type = inferred.type;
-  return ok;
-}
-
-// The lines of the instruction in the types of `clones`, with conversions before and after it;
-// `head` is " op(", `close` is where the operands end in `line`.
-static void put_widened(const hsc_instr *instr,
-                        const hsc_instr *clones,
-                        const hsc_shape *shape,
-                        const char *head,
-                        hsc_view rest,
-                        hsc_bytes *out) {
-  char own[512], wide[512];
-  shape_text(&instr->shape, own);
-  shape_text(shape, wide);
-  for (int k = 0; k < instr->operand_count; k++) {
-    char operand[512];
-    if (clones[k].shape.type == instr->operands[k]->shape.type)
-      continue;
-    shape_text(&clones[k].shape, operand);
-    hsc_bytes_printf(out, "  %%%s.operand%d = %s convert(%%%s)\n", instr->name, k, operand,
-                     instr->operands[k]->name);
-  }
-  bool same = shape->type == instr->shape.type;
-  bool root = instr == instr->parent->root;
-  hsc_bytes_printf(out, "  %s%%%s%s = %s%s", same && root ? "ROOT " : "", instr->name,
-                   same ? "" : ".wide", wide, head);
-  for (int k = 0; k < instr->operand_count; k++) {
-    if (clones[k].shape.type == instr->operands[k]->shape.type)
-      hsc_bytes_printf(out, "%s%%%s", k ? ", " : "", instr->operands[k]->name);
-    else
-      hsc_bytes_printf(out, "%s%%%s.operand%d", k ? ", " : "", instr->name, k);
-  }
-  hsc_bytes_append(out, rest.data, rest.size);
-  if (!same)
-    hsc_bytes_printf(out, "\n  %s%%%s = %s convert(%%%s.wide)", root ? "ROOT " : "", instr->name,
-                     own, instr->name);
-  hsc_bytes_append_char(out, '\n');
-}
-
-static bool rewrite_mixed(const hsc_instr *instr, hsc_view line, hsc_bytes *out) {
-  hsc_arena *arena = NULL;
-  hsc_shape shape;
-  char head[64];
-  if (!is_mixed(instr))
-    return false;
-  hsc_status *status = hsc_arena_create(&arena);
-  hsc_instr *clones = status ? NULL : HSC_NEW_ARRAY(arena, hsc_instr, instr->operand_count);
-  bool ok = clones && has_other_types(instr, arena) && widen(instr, arena, clones, &shape);
-  // "  ROOT %name = SHAPE op(operands), rest"
-  snprintf(head, sizeof head, " %s(", hsc_op_text(instr->op));
-  const char *at = ok ? hsc_view_find(line, head) : NULL;
-  const char *close = at ? memchr(at, ')', line.size - (size_t)(at - line.data)) : NULL;
-  if (close)
-    put_widened(instr, clones, &shape, head,
-                (hsc_view){close, line.size - (size_t)(close - line.data)}, out);
-  hsc_arena_destroy(arena);
-  hsc_status_free(status);
-  return close != NULL;
 }
 
 static void add_unknown(hsc_bytes *unknown, const char *target) {
@@ -662,7 +598,7 @@ hsc_status *hsc_lower_custom_calls(const hsc_module *module, hsc_lowered_calls *
     }
     if (custom && rewrite_call(instr, instr == instr->parent->root, &out->text)) {
       out->lowered++;
-    } else if (instr && rewrite_mixed(instr, (hsc_view){line, size}, &out->text)) {
+    } else if (instr && hsc__lower_mixed(instr, (hsc_view){line, size}, &out->text)) {
       // said in full
     } else {
       if (custom && instr->attr.custom.target && !hsc_custom_is_known(instr->attr.custom.target))

@@ -7,7 +7,8 @@
 // groups) and __cudnn$convBiasActivationForward with or without side input
 // (CudnnConvBackendConfig; window and dim_labels are attributes of the call), __onednn$matmul
 // without fused operations, __onednn$softmax over the last dimension, AllocateBuffer (as zeros: any
-// value is right). Operations of mixed float
+// value is right), X64SplitLow, X64SplitHigh and X64Combine of
+// complex numbers and integers. Operations of mixed float
 // types, as XLA:TPU has them, are written with their conversions. Sources:
 // xla/service/gpu/backend_configs.proto, xla/service/cpu/ onednn_config.proto, cublas_cudnn.h.
 #pragma once

@@ -4,6 +4,7 @@
 // runs one and compares its outputs with those of the stage before, hsc__validate_judge says
 // whether the distance is more than rounding makes. Where it is, look_into asks the reference
 // evaluator: the first pass that it finds guilty, with the instruction, is the result.
+#include "base/core/clock.h"
 #include "base/files/file_io.h"
 #include "lab/passes/validate_internal.h"
 
@@ -53,12 +54,29 @@ static hsc_status *lower_stage(hsc_validation *v,
   return status;
 }
 
+const char *hsc__validate_over(const hsc_validate_options *o) {
+  if (o->stop && *o->stop)
+    return "interrupted";
+  return o->deadline_ns && hsc_now_ns() > o->deadline_ns ? "the time budget was over" : NULL;
+}
+
+// What a job gets: its own limit, and no more than is left of the whole.
+int64_t hsc__validate_limit(const hsc_validate_options *o, int64_t limit_ns) {
+  static const int64_t least_ns = 1000000;
+  if (!o->deadline_ns)
+    return limit_ns;
+  int64_t left_ns = o->deadline_ns - hsc_now_ns();
+  if (left_ns < least_ns)
+    left_ns = least_ns;
+  return left_ns < limit_ns ? left_ns : limit_ns;
+}
+
 hsc_status *hsc__validate_run(hsc_validation *v,
                               const char *path,
                               const char *outputs_dir,
                               double perturbation,
                               hsc_answer *answer) {
-  int64_t limit_ns = v->options->limit_ns;
+  int64_t limit_ns = hsc__validate_limit(v->options, v->options->limit_ns);
   bool evaluator = hsc_lab_worker_spec(v->runner)->source == HSC_DEVICE_EVALUATOR;
   json_t *request =
       json_pack("{s:s, s:s, s:I, s:s}", "job", evaluator ? "evaluate" : "run", "program", path,
@@ -338,10 +356,11 @@ static hsc_status *take_stages(hsc_validation *v, const hsc_pass_list *list) {
     const hsc_pass_row *row = &list->rows[i];
     if (!is_stage(list, i))
       continue;
-    if (o->stop && *o->stop) {
+    const char *over = hsc__validate_over(o);
+    if (over) {
       json_t *stage = hsc__validate_new_stage(row, (int64_t)i);
       json_array_append_new(v->stages, stage);
-      skip(stage, "interrupted");
+      skip(stage, over);
       keep_last(v, NULL, NULL);
       hsc__validate_enter(v, stage, list->arena);
       continue;
@@ -413,7 +432,7 @@ hsc_status *hsc_validate(const hsc_validate_options *options, json_t **out_resul
       .scratch = hsc_arena_printf(list.arena, "%s/dumps", v.scratch),
       .dumps = true,
       .as_proto = true,
-      .limit_ns = options->limit_ns};
+      .limit_ns = hsc__validate_limit(options, options->limit_ns)};
   if (options->progress)
     options->progress(options->user, 0, 1, "compiling");
   HSC_GOTO(hsc_passes_collect(compiler, &collect, &list));

@@ -34,6 +34,7 @@ typedef struct hsc_validate_options {
   // beyond is not, whatever the tolerance. NULL = none. Borrowed
   json_t *bounded;
   int64_t limit_ns;        // for one job
+  int64_t deadline_ns;     // on hsc_now_ns: what is not compared by then is a gap; 0 = none
   const char *executable;  // to start workers with; NULL = the running one
   void (*progress)(void *user, int64_t done, int64_t total, const char *text);  // may be NULL
   void *user;

@@ -98,7 +98,7 @@ static hsc_status *ask_evaluator(
   HSC_TRY(hsc_device_spec_parse("reference", arena, &reference));
   const char *directory = hsc_arena_printf(arena, "%s/outputs_arbiter", v->scratch);
   HSC_TRY(hsc_arena_status(arena));
-  int64_t limit_ns = (int64_t)fmin((double)o->limit_ns, ARBITER_S * 1e9);
+  int64_t limit_ns = hsc__validate_limit(o, (int64_t)fmin((double)o->limit_ns, ARBITER_S * 1e9));
   *out_who = NOT_KNOWN;
   HSC_TRY(run_on(v, &reference, request_of(o, "evaluate", directory), limit_ns, arena, &right,
                  out_reason));
@@ -171,10 +171,11 @@ hsc_status *hsc__validate_final(hsc_validation *v, hsc_arena *arena, const char 
   if (o->device->topology)
     reason = hsc_arena_printf(arena, "the executable was not run: %s only compiles here",
                               o->device->text);
-  else if (o->stop && *o->stop)
-    reason = "the executable was not run: interrupted";
+  else if (hsc__validate_over(o))
+    reason = hsc_arena_printf(arena, "the executable was not run: %s", hsc__validate_over(o));
   else
-    HSC_GOTO(run_on(v, o->device, request, o->limit_ns, arena, &made, &reason));
+    HSC_GOTO(
+        run_on(v, o->device, request, hsc__validate_limit(o, o->limit_ns), arena, &made, &reason));
   if (!made)
     json_object_set_new(stage, "skipped", json_string(reason ? reason : "it did not run"));
   else if (!v->first_outputs)

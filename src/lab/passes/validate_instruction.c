@@ -44,6 +44,7 @@ static hsc_status *read_input(const hsc_validate_options *o, size_t number, hsc_
 
 static hsc_status *evaluate_all(const hsc_validate_options *o, const char *path, values *out) {
   int64_t start_ns = hsc_now_ns();
+  int64_t limit_ns = hsc__validate_limit(o, o->limit_ns);
   uint64_t seed = o->seed;
   *out = (values){0};
   HSC_TRY(hsc_arena_create(&out->arena));
@@ -55,9 +56,9 @@ static hsc_status *evaluate_all(const hsc_validate_options *o, const char *path,
     hsc_literal *operands[64];
     if (o->stop && *o->stop)
       return HSC_ERR(CANCELLED, "interrupted");
-    if (hsc_now_ns() - start_ns > o->limit_ns)
+    if (hsc_now_ns() - start_ns > limit_ns)
       return HSC_ERR(DEADLINE_EXCEEDED, "the evaluator did not get through in %.0f s (--limit)",
-                     (double)o->limit_ns * 1e-9);
+                     (double)limit_ns * 1e-9);
     if (instr->op == HSC_OP_PARAMETER) {
       if (hsc_shape_is_tuple(&instr->shape))
         return HSC_ERR(UNIMPLEMENTED, "parameter %s is a tuple", instr->name);

@@ -45,6 +45,10 @@ HSC_MUST_USE hsc_status *hsc__validate_run(hsc_validation *v,
                                            const char *outputs_dir,
                                            double perturbation,
                                            hsc_answer *answer);
+// Why nothing more is run: interrupted, or past the deadline; NULL = it goes on.
+const char *hsc__validate_over(const hsc_validate_options *options);
+// What a job gets of this limit: no more than is left until the deadline.
+int64_t hsc__validate_limit(const hsc_validate_options *options, int64_t limit_ns);
 // A row of "stages"; run -1 = none: no pass of the compiler's made it.
 json_t *hsc__validate_new_stage(const hsc_pass_row *row, int64_t run);
 // Tells the agreement of a finished stage: compared, or not and why.

@@ -117,14 +117,15 @@ static hsc_status *derive_bounds(hsc_validation *v, hsc_arena *arena) {
   }
   bool evaluator = hsc_lab_worker_spec(v->runner)->source == HSC_DEVICE_EVALUATOR;
   int64_t beside_ns = (int64_t)fmin((double)o->limit_ns, BESIDE_S * 1e9);
-  hsc_legal_options options = {.program = v->first_path,  // with its transforms
-                               .platform = v->platform,
-                               .scratch = v->scratch,
-                               .executable = o->executable,
-                               .seed = o->seed,
-                               .data = o->data,
-                               .limit_ns = evaluator ? o->limit_ns : beside_ns,
-                               .stop = o->stop};
+  hsc_legal_options options = {
+      .program = v->first_path,  // with its transforms
+      .platform = v->platform,
+      .scratch = v->scratch,
+      .executable = o->executable,
+      .seed = o->seed,
+      .data = o->data,
+      .limit_ns = hsc__validate_limit(o, evaluator ? o->limit_ns : beside_ns),
+      .stop = o->stop};
   return hsc_legal_derive(&options, arena, &v->bounded, &v->denormals, &v->no_bounds);
 }
 
