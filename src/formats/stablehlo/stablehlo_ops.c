@@ -1059,9 +1059,11 @@ static hsc_status *give_layout(frame *f, const hsc__mlir_attr *order, hsc_shape 
 static hsc_status *custom_layouts(frame *f,
                                   const hsc__mlir_attr *operands,
                                   const hsc__mlir_attr *results) {
-  int count = f->op->operand_count;
-  if (operands->kind != HSC_MLIR_ARRAY || (operands->count != count && operands->count) ||
-      !results || results->kind != HSC_MLIR_ARRAY)
+  // Operands that only say the size of a result are gone; the list has layouts of them too.
+  int count = f->count;
+  if (operands->kind != HSC_MLIR_ARRAY ||
+      (operands->count != f->op->operand_count && operands->count) || !results ||
+      results->kind != HSC_MLIR_ARRAY)
     return NULL;
   if (!operands->count && !results->count)
     return NULL;

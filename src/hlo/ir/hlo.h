@@ -841,12 +841,12 @@ void hsc_instr_cost(const hsc_instr *instr, hsc_cost *out_cost);
 void hsc_module_cost(const hsc_module *module, hsc_cost *out_cost);  // of the entry computation
 // The targets of the module's custom calls that are not counted, "a, b"; NULL = every one is.
 const char *hsc_uncounted_targets(const hsc_module *module, hsc_arena *arena);
-// What one run of a module costs, from its text alone: a loop as often as its trips say, its
-// condition once more; a conditional as its most expensive branch. Exact where nothing is guessed.
+// What one run of a module costs, from its text alone: loops by their trips, conditionals by the
+// branch that is taken, if constants decide them; else one trip, the most expensive branch.
 typedef struct hsc_count {
   hsc_cost cost;
-  int64_t guessed_loops;         // whose trips are not in the text: they count as one trip
-  int64_t guessed_branches;      // conditionals whose branches cost different
+  int64_t guessed_loops;         // whose trips the text does not decide
+  int64_t guessed_branches;      // likewise; of conditionals whose branches cost different
   const hsc_instr *first_guess;  // NULL = nothing is guessed
 } hsc_count;
 HSC_MUST_USE hsc_status *hsc_module_count(const hsc_module *module, hsc_count *out_count);
