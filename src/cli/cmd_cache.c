@@ -8,6 +8,7 @@
 #include "base/files/file_io.h"
 #include "base/text/text.h"
 #include "cli/command.h"
+#include "cli/sized_cache.h"
 
 #include <errno.h>
 #include <math.h>
@@ -212,6 +213,22 @@ static double seconds_of(hsc_view ns) {
   return strtod(text, NULL) / 1e9;
 }
 
+// Programs with sizes of --dim, where there are any.
+static hsc_status *note_sized(hsc_cli *cli, hsc_table *table) {
+  const char *dir;
+  hsc_sized_entry *entries;
+  int count;
+  double bytes = 0;
+  HSC_TRY(hsc_sized_list(cli->arena, &dir, &entries, &count));
+  for (int i = 0; i < count; i++)
+    bytes += (double)entries[i].bytes;
+  if (count)
+    hsc_table_note(table,
+                   "%s: %d %s with sizes of --dim, %.3g MiB; prune and clear remove them too", dir,
+                   count, hsc_plural(count, "program", "programs"), bytes / 1048576);
+  return NULL;
+}
+
 static hsc_status *list_ours(const cache_args *args,
                              hsc_cli *cli,
                              hsc_table *table,
@@ -246,6 +263,8 @@ static hsc_status *list_ours(const cache_args *args,
     hsc_table_text(table, *e->problem ? e->problem : NULL);
   }
   hsc_table_note(table, "hloscope: %s, %d entr%s", dir, count, count == 1 ? "y" : "ies");
+  if (!args->dir)
+    HSC_TRY(note_sized(cli, table));
   if (stale)
     hsc_table_note(table,
                    "%d of another build are never loaded by this one: hloscope cache prune --stale",
@@ -519,12 +538,25 @@ static hsc_status *verify(const cache_args *args, hsc_cli *cli) {
 
 // ---- prune, clear -------------------------------------------------------------------------------
 
+// Copies that --dim made have what the compiled programs leave of the limit: they are made again
+// sooner.
+static hsc_status *remove_sized(const hsc_disk_prune *how, hsc_disk_pruned *io_pruned) {
+  int64_t left = how->max_bytes - io_pruned->kept_bytes;
+  int64_t most = left > 0 ? left : 0;
+  return hsc_sized_remove(&(hsc_sized_prune){.max_age_ns = how->max_age_ns,
+                                             .max_bytes = how->max_bytes < 0 ? -1 : most,
+                                             .dry = how->dry},
+                          io_pruned);
+}
+
 static hsc_status *remove_entries(const cache_args *args, hsc_cli *cli, const hsc_disk_prune *how) {
   const char *dir;
   hsc_disk_pruned pruned;
   hsc_table *table = NULL;
   HSC_TRY(our_dir(args, cli, &dir));
   HSC_TRY(hsc_disk_cache_prune(dir, how, &pruned));
+  if (!args->dir)
+    HSC_TRY(remove_sized(how, &pruned));
   HSC_TRY(hsc_table_create("cache_prune", &table));
   static const char *const columns[][2] = {
       {"removed", ""}, {"freed", "bytes"}, {"kept", ""}, {"size", "bytes"}};

@@ -7,6 +7,7 @@
 #include "base/core/hash.h"
 #include "base/files/file_io.h"
 #include "base/text/text.h"
+#include "cli/sized_cache.h"
 
 enum { MOST_UNPACKED_BYTES = INT32_MAX };
 
@@ -73,22 +74,23 @@ static hsc_status *write_copy(hsc_cli *cli,
                               const hsc_module *module,
                               const char **out_path) {
   hsc_bytes bytes = {0};
-  char *cache = NULL;
+  const char *folder = NULL;
   hsc_hash128 hash = hsc_hash128_of(source.data, source.size, 0);
   const char *name = sized_name(cli, path, dims);
   hsc_status *status = NULL;
-  HSC_GOTO(hsc_cache_dir(&cache));
-  const char *folder =
-      hsc_arena_printf(cli->arena, "%s/sized/%016llx", cache, (unsigned long long)hash.low);
-  const char *copy = hsc_arena_printf(cli->arena, "%s/%s.hlo.pb", folder ? folder : "", name);
+  HSC_GOTO(hsc_sized_folder(hash.low, cli->arena, &folder));
+  const char *copy = hsc_arena_printf(cli->arena, "%s/%s.hlo.pb", folder, name);
   HSC_GOTO(hsc_arena_status(cli->arena));
-  HSC_GOTO(hsc_dir_make(folder));
   HSC_GOTO(hsc_program_write(module, HSC_FORMAT_HLO_PROTO, &bytes));
   HSC_GOTO(hsc_file_write_atomic(copy, bytes.data, bytes.size));
   *out_path = copy;
+  // That older copies stay where they are is no reason to run nothing.
+  hsc_status_free(hsc_sized_remove(&(hsc_sized_prune){.max_age_ns = -1,
+                                                      .max_bytes = HSC_SIZED_MOST_MIB * 1048576ll,
+                                                      .spared_ns = 3600 * 1000000000ll},
+                                   &(hsc_disk_pruned){0}));
 done:
   hsc_bytes_deinit(&bytes);
-  hsc_free(cache);
   return status;
 }
 

@@ -209,6 +209,22 @@ static const refine_case good[] = {
                                  "tensor<f32> {\n"
                                  "%c = stablehlo.add %a, %b : tensor<f32>\nreturn %c : tensor<f32> "
                                  "} }"},
+    // a call of a library: layouts of operands that only say sizes go with them
+    {"b=3", "(f32[3,3])->f32[3,3]",
+     "func.func @main(%x: tensor<?x?xf32>) -> tensor<?x?xf32> {\n"
+     "%b = " SIZE_OF("%x", "0", "?x?xf32") ASSERT_POSITIVE(
+         "%b",
+         "args[0].shape = (b, b)") "%w = stablehlo.reshape %b : (tensor<i32>) -> tensor<1xi32>\n"
+                                   "%s = stablehlo.concatenate %w, %w, dim = 0 : (tensor<1xi32>, "
+                                   "tensor<1xi32>) -> tensor<2xi32>\n"
+                                   "%y = stablehlo.custom_call @lapack_spotrf_ffi(%x, %s) "
+                                   "{api_version = 4 : i32, "
+                                   "indices_of_shape_operands = dense<1> : tensor<1xi64>, "
+                                   "operand_layouts = [dense<[0, 1]> : tensor<2xindex>, "
+                                   "dense<0> : tensor<1xindex>], "
+                                   "result_layouts = [dense<[0, 1]> : tensor<2xindex>]} : "
+                                   "(tensor<?x?xf32>, tensor<2xi32>) -> tensor<?x?xf32>\n"
+                                   "return %y : tensor<?x?xf32> }"},
     // all arguments known: sizes inside follow without being given
     {"", "(f32[3])->f32[3]",
      "func.func @main(%x: tensor<3xf32>) -> tensor<?xf32> {\n%b = " SIZE_OF(

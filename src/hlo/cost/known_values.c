@@ -9,6 +9,7 @@
 enum {
   MOST_ELEMENTS = 4096,      // of a value, and of each that it is computed from
   MOST_DEPTH = 500,          // of nested questions: a stack of a few hundred KiB
+  ELEMENTS_A_STEP = 256,     // and operations on them
   INSTRUCTIONS_A_STEP = 64,  // that a frame has room for
 };
 
@@ -185,6 +186,26 @@ static bool is_computable(const hsc_instr *instr) {
   }
 }
 
+// Runs, for each element, nothing that could run for long.
+static bool calls_little(const hsc_instr *instr) {
+  for (int i = 0; i < instr->called_count; i++)
+    HSC_FOR_EACH_INSTR_IN (instr->called[i], inner)
+      if (inner->called_count || !is_computable(inner))
+        return false;
+  return true;
+}
+
+// Steps that an evaluation counts for: what it reads, writes and computes.
+static int64_t steps_of(const hsc_instr *instr) {
+  double elements = (double)hsc_shape_elements(&instr->shape);
+  for (int i = 0; i < instr->operand_count; i++)
+    elements += (double)hsc_shape_elements(&instr->operands[i]->shape);
+  hsc_cost cost = {0};
+  if (elements > ELEMENTS_A_STEP)
+    hsc_instr_cost(instr, &cost);
+  return 1 + (int64_t)((elements + cost.flops + cost.transcendentals) / ELEMENTS_A_STEP);
+}
+
 static bool is_small(const hsc_shape *shape) {
   if (shape->type != HSC_TYPE_TUPLE)
     return hsc_shape_is_array(shape) && !shape->dynamic &&
@@ -196,7 +217,7 @@ static bool is_small(const hsc_shape *shape) {
 }
 
 static const hsc_literal *evaluated(hsc__known *k, hsc__frame *f, const hsc_instr *instr) {
-  if (!is_computable(instr) || !is_small(&instr->shape))
+  if (!is_computable(instr) || !is_small(&instr->shape) || !calls_little(instr))
     return NULL;
   for (int i = 0; i < instr->operand_count; i++)
     if (!is_small(&instr->operands[i]->shape) || hsc_shape_is_tuple(&instr->operands[i]->shape))
@@ -211,7 +232,8 @@ static const hsc_literal *evaluated(hsc__known *k, hsc__frame *f, const hsc_inst
       return NULL;
   }
   hsc_literal *result = NULL;
-  hsc_status *status = spend(k, 1) ? hsc_evaluate_instr(instr, operands, f->arena, &result) : NULL;
+  hsc_status *status =
+      spend(k, steps_of(instr)) ? hsc_evaluate_instr(instr, operands, f->arena, &result) : NULL;
   bool good = !status && result;
   hsc_status_free(status);
   return good ? result : NULL;
