@@ -129,9 +129,9 @@ static void what_the_text_does_not_decide_is_named_and_counted(void **state) {
 
 // ---- control flow that constants decide ---------------------------------------------------------
 
-// Writes loops whose state is (counter, bound, numbers, the counter around it): counters that go up,
-// down and by doubling; bounds that are constants, sums, results of calls, what stands around the
-// loop; bodies with a branch by the counter, or a loop of their own.
+// Writes loops whose state is (counter, bound, numbers, the counter around it): counters that go
+// up, down and by doubling; bounds that are constants, sums, results of calls, what stands around
+// the loop; bodies with a branch by the counter, or a loop of their own.
 typedef struct flow {
   uint64_t random;
   int made;        // loops and branches, for names

@@ -1,7 +1,8 @@
 // known_values.c - see known_values.h.
 //
-// How to read: `array_value` and `element_value` answer a question about one instruction; `outside`
-// takes it to the caller or to the state of the loop; loops and the public functions are at the end.
+// How to read: `array_value` and `element_value` answer a question about one instruction;
+// `outside` takes it to the caller or to the state of the loop; loops and the public functions are
+// at the end.
 #include "hlo/cost/known_values.h"
 
 #include <string.h>
@@ -415,6 +416,17 @@ static const hsc_literal *element_value(hsc__known *k,
 
 // ---- loops --------------------------------------------------------------------------------------
 
+// One part of the state that `instr` of `frame` is; NULL also where nobody asked for it.
+static const hsc_literal *part_value(const hsc__loop_run *run,
+                                     hsc__frame *frame,
+                                     const hsc_instr *instr,
+                                     int part) {
+  bool tuple = hsc_shape_is_tuple(&run->loop->shape);
+  if (!run->parts->asked[part])
+    return NULL;
+  return of_operand(run->k, frame, instr, tuple ? part : -1);
+}
+
 // Frames of a trip, in an arena of their own.
 static void new_trip(hsc__loop_run *run) {
   hsc_arena *arena = run->arenas[run->trip & 1];
@@ -430,11 +442,8 @@ static void to_the_first_trip(hsc__loop_run *run) {
   run->lost = false;
   for (int i = 0; i < 2; i++)
     hsc_arena_reset(run->arenas[i]);
-  const hsc_instr *init = run->loop->operands[0];
-  bool tuple = hsc_shape_is_tuple(&run->loop->shape);
   for (int i = 0; i < run->parts->count; i++)
-    run->state[i] =
-        run->parts->asked[i] ? of_operand(run->k, run->outer, init, tuple ? i : -1) : NULL;
+    run->state[i] = part_value(run, run->outer, run->loop->operands[0], i);
   new_trip(run);
 }
 
@@ -486,13 +495,11 @@ hsc__loop_step hsc__loop_test(hsc__loop_run *run) {
 // asked for only while another one is computed.
 static void carry(hsc__loop_run *run) {
   hsc__frame *body = run->frames[1];
-  bool tuple = hsc_shape_is_tuple(&run->loop->shape);
   const hsc_instr *root = body ? body->computation->root : NULL;
   for (int known = -1; root && known != asked_count(run->parts);) {
     known = asked_count(run->parts);
     for (int i = 0; i < run->parts->count; i++)
-      if (run->parts->asked[i])
-        of_operand(run->k, body, root, tuple ? i : -1);
+      part_value(run, body, root, i);
   }
   hsc_arena *next = run->arenas[(run->trip + 1) & 1];
   const hsc_literal **values =
@@ -500,7 +507,7 @@ static void carry(hsc__loop_run *run) {
   if (!is_there(run->k, values))
     return;
   for (int i = 0; root && i < run->parts->count; i++)
-    values[i] = run->parts->asked[i] ? of_operand(run->k, body, root, tuple ? i : -1) : NULL;
+    values[i] = part_value(run, body, root, i);
   hsc_arena_reset(next);
   for (int i = 0; i < run->parts->count; i++) {
     hsc_literal *copy = NULL;
