@@ -181,6 +181,11 @@ static void print_answer(hsc_cli *cli, const json_t *answer, const char *what) {
   for (size_t i = 0; i < HSC_COUNT_OF(lines); i++)
     if (lines[i])
       hsc_cli_print(cli, "  %s\n", lines[i]);
+  if (text_at(answer, "flags_refused"))
+    hsc_cli_print(cli, "  not as a variable of the environment, which ends the process: %s\n",
+                  text_at(answer, "flags_refused"));
+  else if (text_at(answer, "flags") && !json_is_true(json_object_get(answer, "flags_tried")))
+    hsc_cli_print(cli, "  the variable was not tried: no compile with it within the time\n");
   print_cost(cli, answer, "run_seconds", "s", "run");
   print_cost(cli, answer, "kernels", "count", "kernels");
   print_cost(cli, answer, "peak_bytes", "bytes", "peak memory");

@@ -5,62 +5,7 @@
 #include "lab/tune/tune_internal.h"
 #include "lab/verdict/agreement.h"
 
-// ---- a line to paste ----------------------------------------------------------------------------
-
-static bool is_plain(const char *text) {
-  for (; *text; text++)
-    if (!strchr("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+.,:=/", *text))
-      return false;
-  return true;
-}
-
-static void put_value(hsc_bytes *out, const json_t *value) {
-  if (json_is_string(value))
-    hsc_bytes_append_text(out, json_string_value(value));
-  else if (json_is_boolean(value))
-    hsc_bytes_append_text(out, json_is_true(value) ? "true" : "false");
-  else if (json_is_integer(value))
-    hsc_bytes_printf(out, "%lld", (long long)json_integer_value(value));
-  else
-    hsc_bytes_printf(out, "%g", json_number_value(value));
-}
-
-// XLA_FLAGS="--a=b --c=d": libtpu reads its own from another variable.
-static void put_flags(const tune_run *run, const json_t *overrides, hsc_bytes *out) {
-  bool tpu = !strncmp(run->options->device->text, "tpu", 3);
-  const char *name;
-  json_t *value;
-  hsc_bytes flags = {0};
-  json_object_foreach ((json_t *)(uintptr_t)overrides, name, value) {
-    hsc_bytes_printf(&flags, "%s--%s=", flags.size ? " " : "", name);
-    put_value(&flags, value);
-  }
-  const char *quote = is_plain(hsc_bytes_text(&flags)) ? "" : "'";
-  hsc_bytes_printf(out, "%s=%s%s%s", tpu ? "LIBTPU_INIT_ARGS" : "XLA_FLAGS", quote,
-                   hsc_bytes_text(&flags), quote);
-  hsc_bytes_deinit(&flags);
-}
-
-static void put_python(const json_t *overrides, hsc_bytes *out) {
-  const char *name;
-  json_t *value;
-  bool first = true;
-  hsc_bytes_append_text(out, "jax.jit(f, compiler_options={");
-  json_object_foreach ((json_t *)(uintptr_t)overrides, name, value) {
-    hsc_bytes_printf(out, "%s\"%s\": ", first ? "" : ", ", name);
-    first = false;
-    if (json_is_boolean(value)) {
-      hsc_bytes_append_text(out, json_is_true(value) ? "True" : "False");
-      continue;
-    }
-    hsc_bytes_append_text(out, json_is_string(value) ? "\"" : "");
-    put_value(out, value);
-    hsc_bytes_append_text(out, json_is_string(value) ? "\"" : "");
-  }
-  hsc_bytes_append_text(out, "})");
-}
-
-static json_t *text_json(hsc_bytes *text) {
+json_t *hsc__tune_text(hsc_bytes *text) {
   json_t *out = text->size ? json_string(hsc_bytes_text(text)) : json_null();
   hsc_bytes_deinit(text);
   return out;
@@ -186,18 +131,8 @@ static json_t *from_to(double from, double to) {
 
 static json_t *answer_of(const tune_run *run, const tune_candidate *c) {
   const tune_candidate *base = &run->items[0];
-  hsc_bytes flags = {0};
-  hsc_bytes python = {0};
-  if (!c)
-    return json_null();
-  if (json_object_size(c->overrides)) {
-    put_flags(run, c->overrides, &flags);
-    put_python(c->overrides, &python);
-  }
   const char *change = change_of(run, c);
   json_t *out = json_pack("{s:s, s:s?}", "name", c->name, "change", change);
-  json_object_set_new(out, "flags", text_json(&flags));
-  json_object_set_new(out, "python", text_json(&python));
   json_object_set_new(out, "time", effect_json(&c->found));
   json_object_set_new(out, "run_seconds",
                       from_to(base->run_s, base->run_s * c->found.effect.ratio.estimate));
@@ -214,6 +149,16 @@ static json_t *answer_of(const tune_run *run, const tune_candidate *c) {
   json_object_set_new(out, "numbers", c->numbers ? json_incref(c->numbers) : json_null());
   json_object_set_new(out, "risk", c->risk ? json_string(c->risk) : json_null());
   return out;
+}
+
+// With the lines to paste, which are tried.
+static hsc_status *put_answer(tune_run *run,
+                              json_t *document,
+                              const char *key,
+                              const tune_candidate *c) {
+  json_t *answer = c ? answer_of(run, c) : json_null();
+  json_object_set_new(document, key, answer);
+  return c ? hsc__tune_put_lines(run, c, answer) : NULL;
 }
 
 static int tried_count(const tune_run *run) {
@@ -326,14 +271,16 @@ hsc_status *hsc__tune_document(tune_run *run, json_t **out_result) {
   const char *ended_by = run->out_of_time ? "the time budget" : "an interrupt";
   json_object_set_new(document, "ended_by", run->interrupted ? json_string(ended_by) : json_null());
   json_object_set_new(document, "tuned_for", json_string(goal_of(run)));
-  json_object_set_new(document, "headline", text_json(&headline));
+  json_object_set_new(document, "headline", hsc__tune_text(&headline));
   json_t *inputs = json_pack("{s:I}", "seed", (json_int_t)o->seed);
   if (inputs && o->inputs_file)
     json_object_set_new(inputs, "file", json_string(o->inputs_file));
   json_object_set_new(document, "inputs", inputs);
-  json_object_set_new(document, "answer", answer_of(run, best));
-  json_object_set_new(document, "least_memory", answer_of(run, less));
-  json_object_set_new(document, "fewest_kernels", answer_of(run, fewer));
+  hsc_status *status = put_answer(run, document, "answer", best);
+  if (!status)
+    status = put_answer(run, document, "least_memory", less);
+  if (!status)
+    status = put_answer(run, document, "fewest_kernels", fewer);
   json_object_set_new(document, "candidates", json_integer(run->candidate_count));
   json_object_set_new(document, "tried", json_integer(tried_count(run)));
   json_object_set_new(document, "never_tried", json_integer(run->left_out));
@@ -349,7 +296,8 @@ hsc_status *hsc__tune_document(tune_run *run, json_t **out_result) {
                       run->first_pair ? rows_json(run, run->first_pair, run->count) : json_array());
   json_object_set_new(document, "seconds", hsc_json_real(hsc__tune_seconds(run)));
   json_object_set_new(document, "environment", json_incref(run->environment));
-  hsc_status *status = put_numbers(run, document);
+  if (!status)
+    status = put_numbers(run, document);
   if (status)
     json_decref(document);
   else

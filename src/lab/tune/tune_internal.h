@@ -123,3 +123,12 @@ json_t *hsc__tune_request(const tune_run *run, const char *job, const tune_candi
 
 // tune_document.c
 HSC_MUST_USE hsc_status *hsc__tune_document(tune_run *run, json_t **out_result);
+// A string, null where the text is empty; frees the text.
+json_t *hsc__tune_text(hsc_bytes *text);
+
+// tune_paste.c
+// Sets "flags", "flags_tried", "flags_refused" and "python" of an answer: what a user pastes to
+// have this candidate. The flags are tried in a fresh worker; null where the compiler refuses them.
+HSC_MUST_USE hsc_status *hsc__tune_put_lines(tune_run *run,
+                                             const tune_candidate *c,
+                                             json_t *answer);
