@@ -1,12 +1,33 @@
 // test_fft.c - fft, ifft, rfft, irfft on the built-in device against the reference evaluator:
 // lengths of all kinds, up to three dimensions.
+#include <math.h>
+
 #include "kernel_case.h"
+
+// Sums of some thousands of numbers up to 3: what cancels leaves what the precision rounds.
+static double apart(bool wide) {
+  return wide ? 1e-11 : 5e-4;
+}
+
+static hsc_type type_of(hsc_fft_type kind, bool wide) {
+  if (kind == HSC_RFFT)
+    return wide ? HSC_TYPE_F64 : HSC_TYPE_F32;
+  return wide ? HSC_TYPE_C128 : HSC_TYPE_C64;
+}
+
+// The transform of `rows` lines of n.
+static hsc_instr *rows_transformed(
+    kernel_case *c, hsc_fft_type kind, bool wide, int64_t rows, int64_t n, hsc_instr **out_x) {
+  int64_t dims[2] = {rows, kind == HSC_IRFFT ? n / 2 + 1 : n};
+  *out_x = kernel_case_input(c, type_of(kind, wide), 2, dims, 3);
+  hsc_attr attr = {.fft = {.type = kind, .length = hsc_dims_copy(c->module->arena, 1, &n)}};
+  c->max_abs = apart(wide);
+  return hsc_build_op(&c->b, HSC_OP_FFT, (hsc_shape){0}, &attr, 1, out_x, 0, NULL);
+}
 
 static void check_fft(uint64_t seed, int64_t longest) {
   kernel_case c;
   kernel_case_begin(&c, seed);
-  // of values up to some hundreds, in f32; sums that cancel leave what doubles round
-  c.max_abs = 1e-4;
   hsc_fft_type kind = (hsc_fft_type)kernel_case_below(&c, 4);
   bool wide = kernel_case_below(&c, 2);
   int count = 1 + (int)kernel_case_below(&c, 3);
@@ -18,17 +39,8 @@ static void check_fft(uint64_t seed, int64_t longest) {
     length[i] = dims[rank - count + i];
   if (kind == HSC_IRFFT)
     dims[rank - 1] = length[count - 1] / 2 + 1;
-  hsc_type type;
-  if (kind == HSC_RFFT) {
-    if (wide)
-      type = HSC_TYPE_F64;
-    else
-      type = HSC_TYPE_F32;
-  } else if (wide)
-    type = HSC_TYPE_C128;
-  else
-    type = HSC_TYPE_C64;
-  hsc_instr *x = kernel_case_input(&c, type, rank, dims, 3);
+  c.max_abs = apart(wide);
+  hsc_instr *x = kernel_case_input(&c, type_of(kind, wide), rank, dims, 3);
   hsc_attr attr = {.fft = {.type = kind, .length = hsc_dims_copy(c.module->arena, count, length)}};
   kernel_case_check(&c, hsc_build_op(&c.b, HSC_OP_FFT, (hsc_shape){0}, &attr, 1, &x, 0, NULL), 0);
 }
@@ -42,23 +54,48 @@ static void lengths_of_all_kinds(void **state) {
     check_fft(400 + (uint64_t)i, 1400);
 }
 
-// Lengths with a large prime factor, real, in batches: two lines are done as one, the last of an
-// odd number by itself.
-static void batches_of_lengths_with_large_primes(void **state) {
-  static const int64_t lengths[] = {37, 74, 127, 254, 709};
+// Lengths with a large prime factor, in batches; odd lengths, and even ones, whose real lines are
+// taken in twos. Eight lines at a time are read and written in blocks, the rest one by one.
+static void batches_of_lines(void **state) {
+  static const int64_t lengths[] = {1, 2, 6, 9, 32, 37, 74, 127, 254, 709};
+  static const int64_t rows[] = {1, 8, 19};
   for (size_t l = 0; l < HSC_COUNT_OF(lengths); l++)
-    for (int back = 0; back < 2; back++) {
+    for (int form = 0; form < 8; form++) {
       kernel_case c;
       kernel_case_begin(&c, 500 + l);
-      c.max_abs = 1e-4;
-      int64_t n = lengths[l];
-      int64_t dims[2] = {19, back ? n / 2 + 1 : n};
-      hsc_instr *x = kernel_case_input(&c, back ? HSC_TYPE_C64 : HSC_TYPE_F32, 2, dims, 3);
-      hsc_attr attr = {.fft = {.type = back ? HSC_IRFFT : HSC_RFFT,
-                               .length = hsc_dims_copy(c.module->arena, 1, &n)}};
-      kernel_case_check(&c, hsc_build_op(&c.b, HSC_OP_FFT, (hsc_shape){0}, &attr, 1, &x, 0, NULL),
-                        0);
+      hsc_instr *x;
+      hsc_instr *made = rows_transformed(&c, (hsc_fft_type)(form / 2), form % 2,
+                                         rows[(l + (size_t)form) % 3], lengths[l], &x);
+      kernel_case_check(&c, made, 0);
     }
+}
+
+// A line of NaN, of infinities or of numbers that are large beside the others changes no other.
+static void lines_do_not_meet(void **state) {
+  static const double odd_ones[] = {NAN, INFINITY, 1e20};
+  for (int form = 0; form < 24; form++) {
+    kernel_case c;
+    kernel_case_begin(&c, 600 + (uint64_t)form);
+    hsc_fft_type kind = (hsc_fft_type)(form % 4);
+    int64_t n = form % 8 < 4 ? 24 : 74;
+    hsc_instr *x;
+    hsc_instr *made = rows_transformed(&c, kind, form >= 12, 17, n, &x);
+    int64_t line = x->shape.dims[1];
+    for (int64_t i = 0; i < line; i++)
+      if (hsc_type_is_complex(x->shape.type))
+        hsc_literal_set_complex(c.inputs[0], i, odd_ones[form % 3], 0);
+      else
+        hsc_literal_set_double(c.inputs[0], i, odd_ones[form % 3]);
+    hsc_attr attr = {0};
+    int64_t start[2] = {1, 0};
+    int64_t limit[2] = {17, made->shape.dims[1]};
+    int64_t stride[2] = {1, 1};
+    attr.slice.start = hsc_dims_copy(c.module->arena, 2, start);
+    attr.slice.limit = hsc_dims_copy(c.module->arena, 2, limit);
+    attr.slice.stride = hsc_dims_copy(c.module->arena, 2, stride);
+    kernel_case_check(
+        &c, hsc_build_op(&c.b, HSC_OP_SLICE, (hsc_shape){0}, &attr, 1, &made, 0, NULL), 0);
+  }
 }
 
 static int end_all(void **state) {
@@ -68,6 +105,7 @@ static int end_all(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(lengths_of_all_kinds),
-                                     cmocka_unit_test(batches_of_lengths_with_large_primes)};
+                                     cmocka_unit_test(batches_of_lines),
+                                     cmocka_unit_test(lines_do_not_meet)};
   return cmocka_run_group_tests(tests, NULL, end_all);
 }

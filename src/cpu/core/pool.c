@@ -20,7 +20,11 @@
 #include <unistd.h>
 
 enum { MAX_THREADS = 256, CHUNK_BITS = 24 };
-static const int64_t WORKER_SPIN_NS = 40 * 1000;  // between two loops of one execution
+// A worker spins between two loops of one execution. Where loops are farther apart than that it is
+// time of a core for nothing: each spin in vain halves the next ones, down to the least, and each
+// that found work gives the whole time back.
+static const int64_t WORKER_SPIN_NS = 40 * 1000;
+static const int64_t LEAST_SPIN_NS = 5 * 1000;
 static const int64_t CALLER_SPIN_NS = 30 * 1000;  // for the last chunks of others
 #define CHUNK_MASK (((uint64_t)1 << CHUNK_BITS) - 1)
 
@@ -90,19 +94,24 @@ static bool has_chunk(hsc_cpu_pool *pool) {
 static void *worker_main(void *argument) {
   worker *self = argument;
   hsc_cpu_pool *pool = self->pool;
+  int64_t spin_ns = WORKER_SPIN_NS;
   hsc_float_mode_set();  // the thread that started this one may have had another
   while (!atomic_load(&pool->stop)) {
     if (do_chunk(pool, self->number))
       continue;
-    int64_t end = hsc_now_ns() + WORKER_SPIN_NS;
+    int64_t end = hsc_now_ns() + spin_ns;
     bool found = false;
     while (!found && hsc_now_ns() < end)
       for (int i = 0; i < 16 && !found; i++) {
         pause_core();
         found = has_chunk(pool);
       }
-    if (found)
+    if (found) {
+      spin_ns = WORKER_SPIN_NS;
       continue;
+    }
+    if (spin_ns / 2 >= LEAST_SPIN_NS)
+      spin_ns /= 2;
     uint32_t word = atomic_load(&pool->wake_word);
     atomic_fetch_add(&pool->sleeper_count, 1);
     // The caller publishes the ticket, then reads sleeper_count; we count ourselves, then look at

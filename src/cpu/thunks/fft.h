@@ -1,9 +1,10 @@
 // fft.h - the payload of FFT thunks: fft, ifft, rfft, irfft over the last one to three dimensions,
 // of any length.
 //
-// One dimension after the other, by Stockham's mixed radix transform in double. A length with a
+// One dimension after the other, by Stockham's mixed radix transform. A length with a
 // large prime factor is done by Bluestein's: as a convolution with a chirp, by transforms of a
-// power of two. Lines of real numbers are transformed in pairs, as the two parts of complex ones.
+// length made of 2, 3 and 5. Lines of
+// an even number of real numbers are transformed as half as many complex ones.
 #pragma once
 
 #include "cpu/core/cpu_internal.h"
@@ -14,10 +15,11 @@ typedef struct hsc_fft_pass {
   // length; elements between neighbours of a line, before and after; lines of lines
   int64_t n, inner, outer;
   int64_t in_length, out_length;  // elements of a line that are stored on each side
-  // scratch: roots of one, as many as the transform is long; Bluestein's behind them: n of the
-  // chirp, and the chirp's spectrum
+  int64_t length;                 // of what is transformed: n, half of it for real lines
+  // scratch: roots of one, as many as the transform is long; Bluestein's behind them: `length`
+  // of the chirp, and the chirp's spectrum; then, for real lines, roots of one for half a turn
   int64_t roots_offset;
-  int64_t padded;  // length of Bluestein's transforms, 0 = n itself is transformed
+  int64_t padded;  // length of Bluestein's transforms, 0 = the lines themselves are transformed
   int32_t factor_count;
   int32_t factors[HSC_FFT_MAX_FACTORS];
 } hsc_fft_pass;
@@ -27,5 +29,5 @@ typedef struct hsc_fft {
   int32_t inverse, to_real;   // to_real: the last pass mirrors half a spectrum
   int32_t pass_count;
   hsc_fft_pass passes[HSC_FFT_MAX_DIMS];
-  int64_t work_offset;  // scratch: the array between passes, in pairs of doubles
+  int64_t work_offset;  // scratch: the array between passes, complex
 } hsc_fft;

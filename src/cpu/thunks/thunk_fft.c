@@ -1,6 +1,7 @@
 // thunk_fft.c - fft, ifft, rfft, irfft (see fft.h). Groups of lines are shared out to the threads;
 // the lines of a group are transformed at once, interleaved (fft_kernels.h), and read so that each
-// cache line is used whole.
+// cache line is used whole. Single precision is computed in single precision, as XLA:CPU does; its
+// tables are made in double.
 #include <math.h>
 
 #include "cpu/kernels/fft/fft_kernels.h"
@@ -20,20 +21,39 @@ static int64_t lines_at_once(const hsc_fft_pass *pass) {
 
 // Elements of what is transformed.
 static int64_t transform_length(const hsc_fft_pass *pass) {
-  return pass->padded ? pass->padded : pass->n;
+  return pass->padded ? pass->padded : pass->length;
 }
 
-// Two copies of the lines of a group, which the transform goes between; halves of spectra have one
-// row more.
-static int64_t worker_bytes(const hsc_fft_pass *pass) {
+// Numbers are kept and computed in the precision of the result, which is that of the input too.
+static hsc_fft_precision precision_of(const hsc_fft *f) {
+  return f->out_type == HSC_TYPE_F32 || f->out_type == HSC_TYPE_C64 ? HSC_FFT_SINGLE
+                                                                    : HSC_FFT_DOUBLE;
+}
+static int64_t complex_bytes(const hsc_fft *f) {
+  return precision_of(f) == HSC_FFT_SINGLE ? 8 : 16;
+}
+
+// One copy of the lines of a group; halves of spectra have one row more.
+static int64_t room_bytes(const hsc_fft *f, const hsc_fft_pass *pass) {
   int64_t rows = hsc__size_times(hsc__size_plus(transform_length(pass), 4), lines_at_once(pass));
-  return hsc__size_times(rows, 2 * (int64_t)sizeof(z128));
+  return hsc__size_times(rows, complex_bytes(f));
 }
 
-// Roots, and Bluestein's chirp and spectrum.
+// Two copies, which the transform goes between; Bluestein's chirp is transformed there in double,
+// one line.
+static int64_t worker_bytes(const hsc_fft *f, const hsc_fft_pass *pass) {
+  int64_t lines = hsc__size_times(2, room_bytes(f, pass));
+  int64_t chirp = pass->padded ? hsc__size_times(pass->padded, 2 * (int64_t)sizeof(z128)) : 0;
+  return lines > chirp ? lines : chirp;
+}
+
+// Roots, Bluestein's chirp and spectrum, and the roots that make a spectrum of two halves, as they
+// are made, in double.
 static int64_t table_bytes(const hsc_fft_pass *pass) {
   int64_t roots = transform_length(pass);
-  int64_t more = pass->padded ? hsc__size_plus(pass->n, pass->padded) : 0;
+  int64_t more = pass->padded ? hsc__size_plus(pass->length, pass->padded) : 0;
+  int64_t halves = pass->length < pass->n ? pass->length / 2 + 1 : 0;
+  more = hsc__size_plus(more, halves);
   return hsc__size_times(hsc__size_plus(roots, more), (int64_t)sizeof(z128));
 }
 
@@ -88,13 +108,13 @@ static int64_t smooth_length(int64_t least) {
 
 static bool factor(hsc_fft_pass *pass) {
   pass->padded = 0;
-  if (!factor_length(pass, pass->n))
+  if (!factor_length(pass, pass->length))
     return false;
   if (pass->factor_count == 0 || pass->factors[pass->factor_count - 1] < LARGE_PRIME)
     return true;
-  if (pass->n > (int64_t)1 << 40)
+  if (pass->length > (int64_t)1 << 40)
     return false;
-  pass->padded = smooth_length(2 * pass->n);
+  pass->padded = smooth_length(2 * pass->length);
   return factor_length(pass, pass->padded);
 }
 
@@ -145,6 +165,8 @@ hsc_status *hsc__cpu_choose_fft(hsc_cpu_compiler *compiler,
     bool last = dim == rank - 1;
     pass->in_length = last && kind == HSC_IRFFT ? pass->n / 2 + 1 : pass->n;
     pass->out_length = last && kind == HSC_RFFT ? pass->n / 2 + 1 : pass->n;
+    bool real = last && (kind == HSC_RFFT || kind == HSC_IRFFT);
+    pass->length = real && pass->n % 2 == 0 ? pass->n / 2 : pass->n;
     if (in->dims[dim] != pass->in_length || out->dims[dim] != pass->out_length || !factor(pass))
       return NULL;
     // The last dimension is half as long on the complex side, which every other pass sees.
@@ -155,14 +177,14 @@ hsc_status *hsc__cpu_choose_fft(hsc_cpu_compiler *compiler,
       pass->inner *= complex_side->dims[i];
     pass->roots_offset = scratch;
     scratch += (table_bytes(pass) + 63) / 64 * 64;
-    if (worker_bytes(pass) > most)
-      most = worker_bytes(pass);
+    if (worker_bytes(f, pass) > most)
+      most = worker_bytes(f, pass);
     int64_t elements = pass->outer * pass->inner * pass->out_length;
     if (k + 1 < count && elements > between)
       between = elements;
   }
   f->work_offset = scratch;
-  step->scratch_bytes = scratch + between * (int64_t)sizeof(z128);
+  step->scratch_bytes = scratch + between * complex_bytes(f);
   hsc__cpu_need_worker_scratch(compiler, most);
   choice->payload = f;
   choice->payload_bytes = sizeof *f;
@@ -176,124 +198,30 @@ typedef struct fft_run {
   const hsc_fft *f;
   const hsc_fft_pass *pass;
   const hsc_cpu_frame *frame;
-  const hsc_fft_kernels *kernels;
-  int32_t in_type, out_type;  // HSC_TYPE_C128 between passes
-  const void *in;
-  void *out;
-  hsc_fft_root *roots;
-  bool mirrors;                    // the last pass back to a real array
-  bool pairs;                      // of real lines are transformed as one
+  hsc_fft_function lines;
+  hsc_fft_job job;
+  int32_t in_type, out_type;       // complex between passes
   int64_t groups;                  // of lines that are done at once, in a row of lines
   int64_t group_count, per_chunk;  // in all; for a chunk
 } fft_run;
 
-// A real signal's spectrum from its first half: what its edges hold beside that is ignored.
-static void mirror(int64_t n, int64_t lines, double *re, double *im) {
-  for (int64_t l = 0; l < lines; l++) {
-    im[l] = 0;
-    if (n % 2 == 0)
-      im[n / 2 * lines + l] = 0;
-  }
-  for (int64_t k = n / 2 + 1; k < n; k++)
-    for (int64_t l = 0; l < lines; l++) {
-      re[k * lines + l] = re[(n - k) * lines + l];
-      im[k * lines + l] = -im[(n - k) * lines + l];
-    }
-}
-
-// The transform of `lines` lines that lie in x; returns where the result lies. Bluestein's: x_j w_j
-// convolved with the conjugate of w, times w_k, where w_j = exp(-+ i pi j^2 / n). The transform
-// back is the forward one of the exchanged parts, exchanged.
-static double *transform(const fft_run *r, int64_t lines, double *x, double *y) {
-  const hsc_fft_pass *pass = r->pass;
-  const hsc_fft_kernels *kernels = r->kernels;
-  int64_t n = pass->n;
-  int64_t m = pass->padded;
-  if (m == 0)
-    return kernels->transform(pass->factors, pass->factor_count, n, lines, r->f->inverse, r->roots,
-                              x, y);
-  const double *chirp = (const double *)(const void *)(r->roots + m);
-  const double *spectrum = chirp + 2 * n;
-  double *re = x;
-  double *im = x + m * lines;
-  kernels->turn(n, lines, chirp, chirp + 1, 2, re, im, re, im);
-  memset(re + n * lines, 0, sizeof *re * (size_t)((m - n) * lines));
-  memset(im + n * lines, 0, sizeof *im * (size_t)((m - n) * lines));
-  double *z =
-      kernels->transform(pass->factors, pass->factor_count, m, lines, false, r->roots, x, y);
-  double *other = z == x ? y : x;
-  kernels->turn(m, lines, spectrum, spectrum + m, 1, z, z + m * lines, z + m * lines, z);
-  double *back =
-      kernels->transform(pass->factors, pass->factor_count, m, lines, false, r->roots, z, other);
-  kernels->turn(n, lines, chirp, chirp + 1, 2, back + m * lines, back, back, back + m * lines);
-  return back;
-}
-
-// Lines of complex numbers, or real ones without a neighbour.
-static void do_lines(
-    const fft_run *r, hsc_fft_place from, hsc_fft_place to, int64_t lines, double *x, double *y) {
-  const hsc_fft_pass *pass = r->pass;
-  int64_t n = pass->n;
-  int64_t plane = transform_length(pass) * lines;
-  double scale = pass->padded ? 1 / (double)pass->padded : 1;
-  if (r->f->inverse)
-    scale /= (double)n;
-  r->kernels->load(&from, r->in, pass->in_length, lines, x, x + plane);
-  if (r->mirrors)
-    mirror(n, lines, x, x + plane);
-  const double *done = transform(r, lines, x, y);
-  r->kernels->store(&to, r->out, pass->out_length, lines, done, done + plane, scale);
-}
-
-// Twice as many lines of real numbers, at one end of the transform: each two are the parts of one.
-static void do_pairs(
-    const fft_run *r, hsc_fft_place from, hsc_fft_place to, int64_t lines, double *x, double *y) {
-  const hsc_fft_pass *pass = r->pass;
-  int64_t n = pass->n;
-  int64_t plane = transform_length(pass) * lines;
-  double scale = pass->padded ? 1 / (double)pass->padded : 1;
-  int64_t half = (n / 2 + 1) * lines;
-  hsc_fft_place from_other = from;
-  hsc_fft_place to_other = to;
-  from_other.at += from.line;
-  to_other.at += to.line;
-  from.line = from_other.line = 2 * from.line;
-  to.line = to_other.line = 2 * to.line;
-  if (r->mirrors) {
-    double *second = y + 2 * half;
-    r->kernels->load(&from, r->in, pass->in_length, lines, y, y + half);
-    r->kernels->load(&from_other, r->in, pass->in_length, lines, second, second + half);
-    r->kernels->pair(n, lines, y, second, x);
-    if (pass->padded)
-      memmove(x + plane, x + n * lines, sizeof *x * (size_t)(n * lines));
-    const double *done = transform(r, lines, x, y);
-    r->kernels->store(&to, r->out, pass->out_length, lines, done, done, scale / (double)n);
-    r->kernels->store(&to_other, r->out, pass->out_length, lines, done + plane, done,
-                      scale / (double)n);
-    return;
-  }
-  r->kernels->load(&from, r->in, pass->in_length, lines, x, y);
-  r->kernels->load(&from_other, r->in, pass->in_length, lines, x + plane, y);
-  double *done = transform(r, lines, x, y);
-  double *first = done == x ? y : x;
-  if (pass->padded)
-    memmove(done + n * lines, done + plane, sizeof *done * (size_t)(n * lines));
-  double *second = first + 2 * half;
-  r->kernels->part(n, lines, done, first, second);
-  r->kernels->store(&to, r->out, pass->out_length, lines, first, first + half, scale);
-  r->kernels->store(&to_other, r->out, pass->out_length, lines, second, second + half, scale);
+// Real numbers in twos, as complex ones.
+static hsc_fft_place in_twos(hsc_fft_place place) {
+  place.type = place.type == HSC_TYPE_F32 ? HSC_TYPE_C64 : HSC_TYPE_C128;
+  place.at /= 2;
+  place.line /= 2;
+  return place;
 }
 
 static void do_group(const fft_run *r, int64_t group, int worker) {
   const hsc_fft_pass *pass = r->pass;
   bool across = pass->inner > 1;
-  int64_t together = r->pairs ? 2 * HSC_FFT_LINES : HSC_FFT_LINES;
-  int64_t outer = across ? group / r->groups : group * together;
-  int64_t first = across ? group % r->groups * together : 0;
+  int64_t outer = across ? group / r->groups : group * HSC_FFT_LINES;
+  int64_t first = across ? group % r->groups * HSC_FFT_LINES : 0;
   int64_t left = across ? pass->inner - first : pass->outer - outer;
-  int64_t lines = left < together ? left : together;
-  double *x = hsc__cpu_worker_scratch(r->frame, worker);
-  double *y = x + 2 * (transform_length(pass) + 4) * lines_at_once(pass);
+  int64_t lines = left < HSC_FFT_LINES ? left : HSC_FFT_LINES;
+  char *x = hsc__cpu_worker_scratch(r->frame, worker);
+  char *y = x + room_bytes(r->f, pass);
   hsc_fft_place from = {.type = (hsc_type)r->in_type,
                         .at = outer * pass->in_length * pass->inner + first,
                         .step = pass->inner,
@@ -302,17 +230,11 @@ static void do_group(const fft_run *r, int64_t group, int worker) {
                       .at = outer * pass->out_length * pass->inner + first,
                       .step = pass->inner,
                       .line = across ? 1 : pass->out_length};
-  if (!r->pairs) {
-    do_lines(r, from, to, lines, x, y);
-    return;
-  }
-  if (lines > 1)
-    do_pairs(r, from, to, lines / 2, x, y);
-  if (lines % 2 == 0)
-    return;
-  from.at += (lines - 1) * from.line;
-  to.at += (lines - 1) * to.line;
-  do_lines(r, from, to, 1, x, y);
+  if (pass->length < pass->n && r->job.mirrors)
+    to = in_twos(to);
+  else if (pass->length < pass->n)
+    from = in_twos(from);
+  r->lines(&r->job, from, to, lines, x, y);
 }
 
 static void do_chunk(void *context, int64_t chunk, int worker) {
@@ -324,51 +246,139 @@ static void do_chunk(void *context, int64_t chunk, int worker) {
 }
 
 // w_n^i as the product of two roots that the C library gives: within two roundings, and one call
-// for each of the first and of every ROOT_STEP-th.
+// for each of the first and of every ROOT_STEP-th. Rounded once more to single precision.
 enum { ROOT_STEP = 256 };
 
-static void make_roots(int64_t n, bool inverse, hsc_fft_root *roots) {
+static hsc_fft_root root_of(int64_t n, bool inverse, int64_t i) {
   double turn = (inverse ? 2 : -2) * 3.14159265358979323846 / (double)n;
-  int64_t few = n < ROOT_STEP ? n : ROOT_STEP;
+  return (hsc_fft_root){cos(turn * (double)i), sin(turn * (double)i)};
+}
+
+// The first `count` of them.
+static void make_roots(
+    int64_t n, int64_t count, bool inverse, hsc_fft_precision precision, void *roots) {
+  hsc_fft_root first[ROOT_STEP];
+  hsc_fft_root *wide = roots;
+  float *narrow = roots;
+  int64_t few = count < ROOT_STEP ? count : ROOT_STEP;
   for (int64_t i = 0; i < few; i++)
-    roots[i] = (hsc_fft_root){cos(turn * (double)i), sin(turn * (double)i)};
-  for (int64_t i = ROOT_STEP; i < n; i += ROOT_STEP) {
-    hsc_fft_root base = {cos(turn * (double)i), sin(turn * (double)i)};
-    int64_t end = n - i < ROOT_STEP ? n - i : ROOT_STEP;
-    for (int64_t k = 0; k < end; k++)
-      roots[i + k] = (hsc_fft_root){base.re * roots[k].re - base.im * roots[k].im,
-                                    base.re * roots[k].im + base.im * roots[k].re};
+    first[i] = root_of(n, inverse, i);
+  for (int64_t i = 0; i < count; i += ROOT_STEP) {
+    hsc_fft_root base = root_of(n, inverse, i);
+    int64_t end = count - i < ROOT_STEP ? count - i : ROOT_STEP;
+    for (int64_t k = 0; k < end; k++) {
+      hsc_fft_root w = {base.re * first[k].re - base.im * first[k].im,
+                        base.re * first[k].im + base.im * first[k].re};
+      if (precision == HSC_FFT_DOUBLE) {
+        wide[i + k] = w;
+        continue;
+      }
+      narrow[2 * (i + k)] = (float)w.re;
+      narrow[2 * (i + k) + 1] = (float)w.im;
+    }
   }
 }
 
-// Roots of the transform; for Bluestein's the chirp and the spectrum of its conjugate too.
-static void make_tables(const fft_run *r) {
+// Bluestein's tables in double: the roots, the chirp, the spectrum of its conjugate.
+static void make_chirp(const fft_run *r, const hsc_fft_kernels *kernels, hsc_fft_root *roots) {
   const hsc_fft_pass *pass = r->pass;
-  int64_t n = pass->n;
+  int64_t n = pass->length;
   int64_t m = pass->padded;
-  if (m == 0) {
-    make_roots(n, r->f->inverse, r->roots);
-    return;
-  }
-  hsc_fft_root *chirp = r->roots + m;
+  hsc_fft_root *chirp = roots + m;
   hsc_fft_root *turns = chirp + n;  // where the spectrum will lie: there is room for 2 n
-  make_roots(2 * n, r->f->inverse, turns);
+  make_roots(m, m, false, HSC_FFT_DOUBLE, roots);
+  make_roots(2 * n, 2 * n, r->f->inverse, HSC_FFT_DOUBLE, turns);
   for (int64_t j = 0, square = 0; j < n; j++) {
     chirp[j] = turns[square];
-    square = (square + 2 * j + 1) % (2 * n);
+    square += 2 * j + 1;
+    if (square >= 2 * n)
+      square -= 2 * n;
   }
-  make_roots(m, false, r->roots);
   double *x = hsc__cpu_worker_scratch(r->frame, 0);
-  double *y = x + 2 * (m + 4) * lines_at_once(pass);
+  double *y = x + 2 * m;
   memset(x, 0, sizeof *x * (size_t)(2 * m));
   for (int64_t j = 0; j < n; j++) {
     int64_t mirrored = j ? m - j : 0;
     x[j] = x[mirrored] = chirp[j].re;
     x[m + j] = x[m + mirrored] = -chirp[j].im;
   }
-  const double *done =
-      r->kernels->transform(pass->factors, pass->factor_count, m, 1, false, r->roots, x, y);
+  const double *done = kernels->transform(pass->factors, pass->factor_count, m, roots, x, y);
   memcpy(turns, done, sizeof *done * (size_t)(2 * m));
+}
+
+// Each float lies at or before the double that it is made from.
+static void narrow_in_place(void *table, int64_t count) {
+  const char *from = table;
+  char *to = table;
+  for (int64_t i = 0; i < count; i++) {
+    double wide;
+    memcpy(&wide, from + i * (int64_t)sizeof wide, sizeof wide);
+    float narrow = (float)wide;
+    memcpy(to + i * (int64_t)sizeof narrow, &narrow, sizeof narrow);
+  }
+}
+
+static void make_tables(const fft_run *r, const hsc_fft_kernels *kernels, char *tables) {
+  const hsc_fft_pass *pass = r->pass;
+  hsc_fft_precision precision = precision_of(r->f);
+  int64_t made = transform_length(pass);
+  if (pass->padded) {
+    make_chirp(r, kernels, (hsc_fft_root *)(void *)tables);
+    made += pass->length + pass->padded;
+    if (precision == HSC_FFT_SINGLE)
+      narrow_in_place(tables, 2 * made);
+  } else
+    make_roots(made, made, r->f->inverse, precision, tables);
+  if (pass->length < pass->n)
+    make_roots(pass->n, pass->length / 2 + 1, r->f->inverse, precision,
+               tables + made * complex_bytes(r->f));
+}
+
+// A pass over one dimension: the k-th.
+static void run_pass(const hsc_cpu_frame *frame, const hsc_cpu_thunk *thunk, int k) {
+  const hsc_fft *f = hsc__cpu_data(frame, thunk);
+  const hsc_fft_pass *pass = &f->passes[k];
+  const hsc_fft_kernels *kernels = hsc_fft_kernels_for(frame->executable->device->isa.level);
+  char *scratch = hsc__cpu_scratch(frame, thunk);
+  hsc_fft_precision precision = precision_of(f);
+  int32_t between = precision == HSC_FFT_SINGLE ? HSC_TYPE_C64 : HSC_TYPE_C128;
+  bool first = k == 0;
+  bool last = k == f->pass_count - 1;
+  double scale = pass->padded ? 1 / (double)pass->padded : 1;
+  if (f->inverse)
+    scale /= (double)pass->n;
+  char *tables = scratch + pass->roots_offset;
+  fft_run r = {.f = f,
+               .pass = pass,
+               .frame = frame,
+               .lines = kernels->lines[precision],
+               .in_type = first ? f->in_type : between,
+               .out_type = last ? f->out_type : between,
+               .job = {.factors = pass->factors,
+                       .factor_count = pass->factor_count,
+                       .inverse = f->inverse,
+                       .mirrors = last && f->to_real,
+                       .n = pass->length,
+                       .padded = pass->padded,
+                       .in_length = pass->in_length,
+                       .out_length = pass->out_length,
+                       .in = scratch + f->work_offset,
+                       .out = scratch + f->work_offset,
+                       .scale = scale,
+                       .roots = tables}};
+  if (first)
+    r.job.in = hsc__cpu_input(frame, thunk, 0);
+  if (last)
+    r.job.out = hsc__cpu_output(frame, thunk, 0);
+  make_tables(&r, kernels, tables);
+  if (pass->length < pass->n)
+    r.lines = kernels->halves[precision];
+  int64_t row = pass->inner > 1 ? pass->inner : pass->outer;
+  r.groups = (row + HSC_FFT_LINES - 1) / HSC_FFT_LINES;
+  r.group_count = pass->inner > 1 ? pass->outer * r.groups : r.groups;
+  // About 4096 elements a chunk: less is not worth a thread's while.
+  r.per_chunk = 4096 / (pass->n * lines_at_once(pass)) + 1;
+  hsc_cpu_pool_run(frame->pool, (r.group_count + r.per_chunk - 1) / r.per_chunk, do_chunk, &r);
 }
 
 hsc_status *hsc__cpu_run_fft(const hsc_cpu_frame *frame, const hsc_cpu_thunk *thunk) {
@@ -376,38 +386,8 @@ hsc_status *hsc__cpu_run_fft(const hsc_cpu_frame *frame, const hsc_cpu_thunk *th
   const hsc_cpu_slice *slices = hsc__cpu_slices(frame, thunk);
   if (slices[0].bytes == 0 || slices[1].bytes == 0)
     return NULL;
-  char *scratch = hsc__cpu_scratch(frame, thunk);
-  for (int k = 0; k < f->pass_count; k++) {
-    const hsc_fft_pass *pass = &f->passes[k];
-    fft_run r = {.f = f,
-                 .pass = pass,
-                 .frame = frame,
-                 .kernels = hsc_fft_kernels_for(frame->executable->device->isa.level),
-                 .in_type = HSC_TYPE_C128,
-                 .out_type = HSC_TYPE_C128,
-                 .in = scratch + f->work_offset,
-                 .out = scratch + f->work_offset};
-    r.roots = (hsc_fft_root *)(void *)(scratch + pass->roots_offset);
-    if (k == 0) {
-      r.in = hsc__cpu_input(frame, thunk, 0);
-      r.in_type = f->in_type;
-    }
-    if (k == f->pass_count - 1) {
-      r.out = hsc__cpu_output(frame, thunk, 0);
-      r.out_type = f->out_type;
-      r.mirrors = f->to_real;
-    }
-    make_tables(&r);
-    bool reals = r.mirrors || r.in_type == HSC_TYPE_F32 || r.in_type == HSC_TYPE_F64;
-    r.pairs = reals && pass->inner == 1 && pass->outer > 1 && pass->n > 1;
-    int64_t together = r.pairs ? 2 * HSC_FFT_LINES : HSC_FFT_LINES;
-    int64_t row = pass->inner > 1 ? pass->inner : pass->outer;
-    r.groups = (row + together - 1) / together;
-    r.group_count = pass->inner > 1 ? pass->outer * r.groups : r.groups;
-    // About 4096 elements a chunk: less is not worth a thread's while.
-    r.per_chunk = 4096 / (pass->n * lines_at_once(pass)) + 1;
-    hsc_cpu_pool_run(frame->pool, (r.group_count + r.per_chunk - 1) / r.per_chunk, do_chunk, &r);
-  }
+  for (int k = 0; k < f->pass_count; k++)
+    run_pass(frame, thunk, k);
   return NULL;
 }
 
@@ -432,6 +412,15 @@ static int64_t side_bytes(const hsc_fft_pass *pass, int64_t length, int32_t type
   return hsc__size_times(hsc__size_times(lines, length), (int64_t)hsc_type_bytes((hsc_type)type));
 }
 
+static bool halves_fit(const hsc_fft *f, const hsc_fft_pass *pass, bool real_in, bool mirrors) {
+  if (pass->n % 2 || pass->length != pass->n / 2 || pass->inner != 1 || real_in == mirrors)
+    return false;
+  int64_t reals = mirrors ? pass->out_length : pass->in_length;
+  int64_t half = mirrors ? pass->in_length : pass->out_length;
+  hsc_type real = (hsc_type)(mirrors ? f->out_type : f->in_type);
+  return reals == pass->n && half == pass->n / 2 + 1 && hsc_type_is_float(real);
+}
+
 static bool pass_fits(const hsc_cpu_payload *p, const hsc_fft *f, int32_t k) {
   const hsc_fft_pass *pass = &f->passes[k];
   bool first = k == 0;
@@ -440,20 +429,24 @@ static bool pass_fits(const hsc_cpu_payload *p, const hsc_fft *f, int32_t k) {
   if (pass->n < 1 || pass->inner < 1 || pass->outer < 1 || pass->in_length < least ||
       pass->in_length > pass->n || pass->out_length < 0 || pass->out_length > pass->n)
     return false;
-  // Real lines are done in pairs, with room for half a spectrum each.
+  // Lines of an even number of real ones are taken in twos, with half a spectrum at the other end.
   bool real_in = first && hsc_type_is_float((hsc_type)f->in_type);
+  bool mirrors = last && f->to_real;
   if ((real_in && pass->out_length > pass->n / 2 + 1) ||
-      (last && f->to_real && pass->in_length != pass->n / 2 + 1))
+      (mirrors && pass->in_length != pass->n / 2 + 1))
+    return false;
+  if (pass->length != pass->n && !halves_fit(f, pass, real_in, mirrors))
     return false;
   // Bluestein's spectrum does not run into itself, and has room for the turns that it is made of.
-  if (pass->padded && (pass->padded < 2 || pass->padded / 2 < pass->n))
+  if (pass->padded && (pass->padded < 2 || pass->padded / 2 < pass->length))
     return false;
   if (!factors_fit(pass) || !hsc__payload_scratch(p, pass->roots_offset, table_bytes(pass)))
     return false;
-  if (!hsc__payload_worker_scratch(p, worker_bytes(pass)))
+  if (!hsc__payload_worker_scratch(p, worker_bytes(f, pass)))
     return false;
-  int64_t in = side_bytes(pass, pass->in_length, first ? f->in_type : HSC_TYPE_C128);
-  int64_t out = side_bytes(pass, pass->out_length, last ? f->out_type : HSC_TYPE_C128);
+  int32_t between = precision_of(f) == HSC_FFT_SINGLE ? HSC_TYPE_C64 : HSC_TYPE_C128;
+  int64_t in = side_bytes(pass, pass->in_length, first ? f->in_type : between);
+  int64_t out = side_bytes(pass, pass->out_length, last ? f->out_type : between);
   return (first ? hsc__payload_reads(p, 0, in) : hsc__payload_scratch(p, f->work_offset, in)) &&
          (last ? hsc__payload_writes(p, 0, out) : hsc__payload_scratch(p, f->work_offset, out));
 }
