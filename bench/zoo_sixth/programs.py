@@ -1,8 +1,8 @@
-"""Twelve programs of families that the other sets have little of: graph networks on segments, square
-root filters, dynamic programmes, ragged batches by masks, compressed sparse rows, quantised layers,
-celestial mechanics in f64, image augmentation, attention in windows, kernels of processes, tokenisers
-on integers. Six, `sixth`, were measured and what made them slow was repaired; six, `spared`, were
-written at the same time, not looked at, and measured once at the end.
+"""Twelve programs of families that the other sets have little of: graph networks on segments,
+square root filters, dynamic programmes, ragged batches by masks, compressed sparse rows, quantised
+layers, celestial mechanics in f64, image augmentation, attention in windows, kernels of processes,
+tokenisers on integers. Six, `sixth`, were measured and what made them slow was repaired; six,
+`spared`, were written at the same time, not looked at, and measured once at the end.
 
 `bench_zoo.py sixth_ --programs bench/zoo_sixth/programs.py --marks sixth --page docs/ZOO.md`
 `bench_zoo.py spared_ --programs bench/zoo_sixth/programs.py --marks spared --page docs/ZOO.md`

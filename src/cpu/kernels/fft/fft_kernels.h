@@ -1,5 +1,5 @@
-// fft_kernels.h - Stockham's mixed radix transform of several lines at once, in the precision of its
-// data: float for f32 and c64, double for f64 and c128.
+// fft_kernels.h - Stockham's mixed radix transform of several lines at once, in the precision of
+// their data: float for f32 and c64, double for f64 and c128.
 //
 // Lines lie interleaved, real parts before imaginary ones: element t of line l is
 // re[t * lines + l]. To the algorithm they are one step of a longer transform that was made
