@@ -123,6 +123,35 @@ static bool usable(hsc_type type) {
          type == HSC_TYPE_C128;
 }
 
+// Pass number k: from the last dimension to the first; back to a real array the last dimension
+// comes last.
+static bool plan_pass(const hsc_instr *instr, int k, hsc_fft_pass *pass) {
+  const hsc_shape *in = &instr->operands[0]->shape;
+  const hsc_shape *out = &instr->shape;
+  hsc_fft_type kind = instr->attr.fft.type;
+  int count = instr->attr.fft.length.count;
+  int rank = in->rank;
+  int dim = rank - 1 - k;
+  if (kind == HSC_IRFFT)
+    dim = k == count - 1 ? rank - 1 : rank - count + k;
+  *pass =
+      (hsc_fft_pass){.n = instr->attr.fft.length.v[dim - (rank - count)], .inner = 1, .outer = 1};
+  bool last = dim == rank - 1;
+  pass->in_length = last && kind == HSC_IRFFT ? pass->n / 2 + 1 : pass->n;
+  pass->out_length = last && kind == HSC_RFFT ? pass->n / 2 + 1 : pass->n;
+  bool real = last && (kind == HSC_RFFT || kind == HSC_IRFFT);
+  pass->length = real && pass->n % 2 == 0 ? pass->n / 2 : pass->n;
+  if (in->dims[dim] != pass->in_length || out->dims[dim] != pass->out_length || !factor(pass))
+    return false;
+  // The last dimension is half as long on the complex side, which every other pass sees.
+  const hsc_shape *complex_side = kind == HSC_RFFT ? out : in;
+  for (int i = 0; i < dim; i++)
+    pass->outer *= in->dims[i];
+  for (int i = dim + 1; i < rank; i++)
+    pass->inner *= complex_side->dims[i];
+  return true;
+}
+
 hsc_status *hsc__cpu_choose_fft(hsc_cpu_compiler *compiler,
                                 hsc_cpu_step *step,
                                 hsc_cpu_choice *choice,
@@ -133,16 +162,14 @@ hsc_status *hsc__cpu_choose_fft(hsc_cpu_compiler *compiler,
       instr->attr.fft.length.count > HSC_FFT_MAX_DIMS)
     return NULL;
   const hsc_shape *in = &instr->operands[0]->shape;
-  const hsc_shape *out = &instr->shape;
   int count = instr->attr.fft.length.count;
-  int rank = in->rank;
   hsc_fft_type kind = instr->attr.fft.type;
-  if (!usable(in->type) || !usable(out->type) || rank < count)
+  if (!usable(in->type) || !usable(instr->shape.type) || in->rank < count)
     return NULL;
   hsc_fft *f = HSC_NEW(compiler->arena, hsc_fft);
   HSC_TRY(hsc_arena_status(compiler->arena));
   *f = (hsc_fft){.in_type = (int32_t)in->type,
-                 .out_type = (int32_t)out->type,
+                 .out_type = (int32_t)instr->shape.type,
                  .inverse = kind == HSC_IFFT || kind == HSC_IRFFT,
                  .to_real = kind == HSC_IRFFT,
                  .pass_count = count};
@@ -150,31 +177,9 @@ hsc_status *hsc__cpu_choose_fft(hsc_cpu_compiler *compiler,
   int64_t most = 0;
   int64_t between = 0;
   for (int k = 0; k < count; k++) {
-    // From the last dimension to the first; back to a real array the last dimension comes last.
-    int dim;
-    if (kind == HSC_IRFFT) {
-      if (k == count - 1)
-        dim = rank - 1;
-      else
-        dim = rank - count + k;
-    } else
-      dim = rank - 1 - k;
     hsc_fft_pass *pass = &f->passes[k];
-    *pass =
-        (hsc_fft_pass){.n = instr->attr.fft.length.v[dim - (rank - count)], .inner = 1, .outer = 1};
-    bool last = dim == rank - 1;
-    pass->in_length = last && kind == HSC_IRFFT ? pass->n / 2 + 1 : pass->n;
-    pass->out_length = last && kind == HSC_RFFT ? pass->n / 2 + 1 : pass->n;
-    bool real = last && (kind == HSC_RFFT || kind == HSC_IRFFT);
-    pass->length = real && pass->n % 2 == 0 ? pass->n / 2 : pass->n;
-    if (in->dims[dim] != pass->in_length || out->dims[dim] != pass->out_length || !factor(pass))
+    if (!plan_pass(instr, k, pass))
       return NULL;
-    // The last dimension is half as long on the complex side, which every other pass sees.
-    const hsc_shape *complex_side = kind == HSC_RFFT ? out : in;
-    for (int i = 0; i < dim; i++)
-      pass->outer *= in->dims[i];
-    for (int i = dim + 1; i < rank; i++)
-      pass->inner *= complex_side->dims[i];
     pass->roots_offset = scratch;
     scratch += (table_bytes(pass) + 63) / 64 * 64;
     if (worker_bytes(f, pass) > most)
@@ -412,37 +417,39 @@ static int64_t side_bytes(const hsc_fft_pass *pass, int64_t length, int32_t type
   return hsc__size_times(hsc__size_times(lines, length), (int64_t)hsc_type_bytes((hsc_type)type));
 }
 
-static bool halves_fit(const hsc_fft *f, const hsc_fft_pass *pass, bool real_in, bool mirrors) {
+// Lines of real numbers, at one end: those of an even number are taken in twos, with half a
+// spectrum at the other end.
+static bool real_lines_fit(const hsc_fft *f, const hsc_fft_pass *pass, bool real_in, bool mirrors) {
+  int64_t half = pass->n / 2 + 1;
+  if ((real_in && pass->out_length > half) || (mirrors && pass->in_length != half))
+    return false;
+  if (pass->length == pass->n)
+    return true;
   if (pass->n % 2 || pass->length != pass->n / 2 || pass->inner != 1 || real_in == mirrors)
     return false;
-  int64_t reals = mirrors ? pass->out_length : pass->in_length;
-  int64_t half = mirrors ? pass->in_length : pass->out_length;
-  hsc_type real = (hsc_type)(mirrors ? f->out_type : f->in_type);
-  return reals == pass->n && half == pass->n / 2 + 1 && hsc_type_is_float(real);
+  if (mirrors)
+    return pass->out_length == pass->n && hsc_type_is_float((hsc_type)f->out_type);
+  return pass->in_length == pass->n && pass->out_length == half;
+}
+
+// Lengths, and what they say of tables and rooms.
+static bool lengths_fit(const hsc_cpu_payload *p, const hsc_fft *f, const hsc_fft_pass *pass) {
+  if (pass->n < 1 || pass->inner < 1 || pass->outer < 1 || pass->in_length < 0 ||
+      pass->in_length > pass->n || pass->out_length < 0 || pass->out_length > pass->n)
+    return false;
+  // Bluestein's spectrum does not run into itself, and has room for the turns that it is made of.
+  if (pass->padded && (pass->padded < 2 || pass->padded / 2 < pass->length))
+    return false;
+  return factors_fit(pass) && hsc__payload_scratch(p, pass->roots_offset, table_bytes(pass)) &&
+         hsc__payload_worker_scratch(p, worker_bytes(f, pass));
 }
 
 static bool pass_fits(const hsc_cpu_payload *p, const hsc_fft *f, int32_t k) {
   const hsc_fft_pass *pass = &f->passes[k];
   bool first = k == 0;
   bool last = k == f->pass_count - 1;
-  int64_t least = last && f->to_real ? pass->n / 2 + 1 : 0;
-  if (pass->n < 1 || pass->inner < 1 || pass->outer < 1 || pass->in_length < least ||
-      pass->in_length > pass->n || pass->out_length < 0 || pass->out_length > pass->n)
-    return false;
-  // Lines of an even number of real ones are taken in twos, with half a spectrum at the other end.
   bool real_in = first && hsc_type_is_float((hsc_type)f->in_type);
-  bool mirrors = last && f->to_real;
-  if ((real_in && pass->out_length > pass->n / 2 + 1) ||
-      (mirrors && pass->in_length != pass->n / 2 + 1))
-    return false;
-  if (pass->length != pass->n && !halves_fit(f, pass, real_in, mirrors))
-    return false;
-  // Bluestein's spectrum does not run into itself, and has room for the turns that it is made of.
-  if (pass->padded && (pass->padded < 2 || pass->padded / 2 < pass->length))
-    return false;
-  if (!factors_fit(pass) || !hsc__payload_scratch(p, pass->roots_offset, table_bytes(pass)))
-    return false;
-  if (!hsc__payload_worker_scratch(p, worker_bytes(f, pass)))
+  if (!real_lines_fit(f, pass, real_in, last && f->to_real) || !lengths_fit(p, f, pass))
     return false;
   int32_t between = precision_of(f) == HSC_FFT_SINGLE ? HSC_TYPE_C64 : HSC_TYPE_C128;
   int64_t in = side_bytes(pass, pass->in_length, first ? f->in_type : between);
