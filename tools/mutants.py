@@ -426,6 +426,32 @@ def cover(place: Workplace, tests: list[Test]) -> list[Test]:
         return [test for test in pool.map(one, tests) if test]
 
 
+def keep_coverage(place: Workplace, tests: list[Test]) -> None:
+    """What a later call with --as-is needs not find out again."""
+    rows = {
+        test.name: {
+            "seconds": test.seconds,
+            "reached": sorted(test.reached),
+            "lame": sorted(test.lame),
+            "cases": test.cases,
+        }
+        for test in tests
+    }
+    (place.work / "coverage.json").write_text(json.dumps(rows))
+
+
+def kept_coverage(place: Workplace, tests: list[Test]) -> list[Test]:
+    """The tests with what the last call noted of them; those it left out are not among them."""
+    rows = json.loads((place.work / "coverage.json").read_text())
+    for test in tests:
+        if row := rows.get(test.name):
+            test.seconds = row["seconds"]
+            test.reached = frozenset(row["reached"])
+            test.lame = frozenset(row["lame"])
+            test.cases = row["cases"]
+    return [test for test in tests if test.name in rows]
+
+
 def judge(fault: Fault, tests: list[Test]) -> tuple[str, int]:
     """The test that notices the fault, or "", and how many reach it."""
     reaching = [test for test in tests if fault.number in test.reached]
@@ -511,7 +537,9 @@ def main() -> int:
         help="default: hloscope-mutants-UID in the temporary folder",
     )
     parser.add_argument("--json", type=pathlib.Path, help="writes every fault and what noticed it")
-    parser.add_argument("--as-is", action="store_true", help="uses what the last call built")
+    parser.add_argument(
+        "--as-is", action="store_true", help="uses what the last call built and covered"
+    )
     parser.add_argument(
         "--at-least", type=float, default=0, help="exit code 1 when fewer per cent are noticed"
     )
@@ -530,7 +558,11 @@ def main() -> int:
         place.make()
         place.write_expectations()
     print(f"# built after {time.monotonic() - begin:.0f} s", flush=True)
-    tests = cover(place, place.tests())
+    if options.as_is and (place.work / "coverage.json").exists():
+        tests = kept_coverage(place, place.tests())
+    else:
+        tests = cover(place, place.tests())
+        keep_coverage(place, tests)
     print(f"# {len(tests)} tests, covered after {time.monotonic() - begin:.0f} s", flush=True)
     faults = place.faults()
     kinds = options.kinds.split(",") if options.kinds else []

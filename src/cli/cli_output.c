@@ -1,6 +1,7 @@
 // cli_output.c - what commands print with: data to stdout, talk and progress to stderr.
 #include "base/core/clock.h"
 #include "base/files/file_io.h"
+#include "base/text/text.h"
 #include "cli/command.h"
 #include "cli/sized_program.h"
 #include "formats/common/formats.h"
@@ -16,8 +17,12 @@
 // Texts are written with "us", as JSON has them; readers of Unicode get "µs". False, with nothing
 // written, where there was no memory for it.
 static bool put_units(const hsc_bytes *text, const hsc_text_style *style, FILE *to) {
+  hsc_bytes plain = {0};
   hsc_bytes shown = {0};
-  hsc_text_units(hsc_bytes_text(text), style->unicode, &shown);
+  hsc_text_plain(hsc_bytes_view(text), style->color, &plain);
+  hsc_text_units(hsc_bytes_text(&plain), style->unicode, &shown);
+  shown.failed |= plain.failed;
+  hsc_bytes_deinit(&plain);
   // without memory for the units, as it is: what a command has to say is not lost
   const hsc_bytes *out = shown.failed && to == stderr ? text : &shown;
   bool whole = !text->failed && !out->failed;
@@ -75,16 +80,23 @@ void hsc_cli_write(hsc_cli *cli, hsc_view data) {
 }
 
 void hsc_cli_put(hsc_cli *cli, const hsc_bytes *text) {
-  cli->lost_output |= text->failed;
-  if (!text->failed)
-    hsc_cli_write(cli, hsc_bytes_view(text));
+  hsc_bytes plain = {0};
+  const hsc_bytes *out = text;
+  if (cli->format == HSC_FORMAT_TEXT) {  // the other formats have escapes of their own
+    hsc_text_plain(hsc_bytes_view(text), cli->out_style.color, &plain);
+    out = &plain;
+  }
+  cli->lost_output |= text->failed || out->failed;
+  if (!text->failed && !out->failed)
+    hsc_cli_write(cli, hsc_bytes_view(out));
+  hsc_bytes_deinit(&plain);
 }
 
 hsc_status *hsc_cli_write_to(hsc_cli *cli, const char *path, const hsc_bytes *data) {
   HSC_TRY(hsc_bytes_status(data));
   if (path && strcmp(path, "-") != 0)
     return hsc_file_write_atomic(path, hsc_bytes_text(data), data->size);
-  hsc_cli_put(cli, data);
+  hsc_cli_write(cli, hsc_bytes_view(data));
   return NULL;
 }
 
@@ -121,11 +133,14 @@ void hsc_cli_say(hsc_cli *cli, const char *format, ...) {
 void hsc_cli_progress(hsc_cli *cli, const char *format, ...) {
   if (cli->quiet)
     return;
+  hsc_bytes text = {0};
   hsc_bytes line = {0};
   va_list args;
   va_start(args, format);
-  hsc_bytes_printf_v(&line, format, args);
+  hsc_bytes_printf_v(&text, format, args);
   va_end(args);
+  hsc_text_plain(hsc_bytes_view(&text), false, &line);
+  hsc_bytes_deinit(&text);
   end_progress(cli);
   if (cli->talk_is_terminal) {
     int room = cli->talk_style.width > 1 ? cli->talk_style.width - 1 : 79;

@@ -70,8 +70,10 @@ static hsc_status *look(
   hsc_table *table = NULL;
   int64_t now = *out_runs ? hsc_wall_ns() - hsc_capture_start_wall_ns(capture) : INT64_MIN;
   hsc_status *status = hsc_top_table(capture, (int64_t)(args->window * 1e9), now, &table);
-  if (!status && screen)
-    hsc_cli_print(cli, "\x1b[H\x1b[J%s%s\n\n", path, *out_runs ? "" : " (ended)");
+  if (!status && screen) {
+    hsc_cli_write(cli, HSC_VIEW("\x1b[H\x1b[J"));
+    hsc_cli_print(cli, "%s%s\n\n", path, *out_runs ? "" : " (ended)");
+  }
   if (!status)
     status = hsc_cli_table(cli, table);
   hsc_capture_close(capture);

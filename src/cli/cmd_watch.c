@@ -150,7 +150,7 @@ static void on_alert(void *user, const hsc_alert *alert) {
   if (w->args->alerts && strcmp(w->args->alerts, "-") != 0)
     append_line(w, &line);
   else if (w->args->alerts)
-    hsc_cli_put(w->cli, &line);
+    hsc_cli_write(w->cli, hsc_bytes_view(&line));
   hsc_bytes_deinit(&line);
 }
 

@@ -5,6 +5,7 @@
 //                                  ^
 //     while: reading the program
 //     hint: hloscope convert --help says which formats there are
+#include "base/text/text.h"
 #include "cli/command.h"
 
 // how much of a long source line is shown, where the width of the terminal is not known
@@ -38,6 +39,13 @@ static size_t boundary(const char *text, size_t length, size_t at) {
   return at < length ? at : length;
 }
 
+// Control characters would move the caret too.
+static bool is_blank(const char *line, size_t at, size_t length) {
+  bool in_pair = at > 0 && hsc_text_control((hsc_view){line, length}, at - 1) > 1;
+  return (unsigned char)line[at] < 0x20 || in_pair ||
+         hsc_text_control((hsc_view){line, length}, at) > 0;
+}
+
 // The source line from its first character that is not blank, moved so that the column is in sight,
 // and a caret under the column.
 static void write_source(const hsc_status *status, int indent, int room, hsc_bytes *out) {
@@ -56,7 +64,7 @@ static void write_source(const hsc_status *status, int indent, int room, hsc_byt
   size_t end =
       length - begin > (size_t)room ? boundary(line, length, begin + (size_t)room) : length;
   for (size_t i = begin; i < end; i++)
-    hsc_bytes_append_char(out, (unsigned char)line[i] < 0x20 ? ' ' : line[i]);
+    hsc_bytes_append_char(out, is_blank(line, i, length) ? ' ' : line[i]);
   hsc_bytes_append_char(out, '\n');
   if (hsc_status_column(status) <= 0)
     return;
@@ -65,30 +73,17 @@ static void write_source(const hsc_status *status, int indent, int room, hsc_byt
   hsc_bytes_append_text(out, "^\n");
 }
 
-// Text from elsewhere (names of files, words of a library) on one line: control characters, which
-// could move the cursor or change the terminal, as \xNN.
-static void write_plain(const char *text, size_t size, hsc_bytes *out) {
-  for (size_t i = 0; i < size; i++) {
-    unsigned char c = (unsigned char)text[i];
-    bool c1 = c == 0xc2 && i + 1 < size && ((unsigned char)text[i + 1] & 0xe0) == 0x80;
-    if (c < 0x20 ? c == '\n' || c == '\t' : c != 0x7f && !c1)
-      hsc_bytes_append_char(out, text[i]);
-    else
-      hsc_bytes_printf(out, "\\x%02x", c);
-  }
-}
-
 void hsc_error_text(const hsc_status *status, const hsc_text_style *style, hsc_bytes *out) {
   const char *message = hsc_status_message(status);
   hsc_bytes_printf(out, "%serror:%s ", style->color ? "\x1b[1;31m" : "",
                    style->color ? "\x1b[0m" : "");
-  write_plain(message, strlen(message), out);
+  hsc_text_plain(hsc_view_of(message), false, out);
   hsc_bytes_append_char(out, '\n');
   if (points_somewhere(status)) {
     hsc_bytes place = {0};
     write_place(status, &place);
     hsc_bytes_append_text(out, "  --> ");
-    write_plain(hsc_bytes_text(&place), place.size, out);
+    hsc_text_plain(hsc_bytes_view(&place), false, out);
     int indent = 6 + hsc_text_width(hsc_bytes_text(&place), place.size) + 3;
     int room = style->width > indent + 20 ? style->width - indent : SOURCE_WIDTH;
     if (hsc_status_source_line(status)) {
@@ -102,7 +97,7 @@ void hsc_error_text(const hsc_status *status, const hsc_text_style *style, hsc_b
   for (const char *note = hsc_status_notes(status); *note;) {
     size_t length = strcspn(note, "\n");
     hsc_bytes_append_text(out, "  ");
-    write_plain(note, length, out);
+    hsc_text_plain((hsc_view){note, length}, false, out);
     hsc_bytes_append_char(out, '\n');
     note += length;
     if (*note)
@@ -114,8 +109,11 @@ void hsc_error_text(const hsc_status *status, const hsc_text_style *style, hsc_b
     hsc_bytes_printf(out, "  from: %s:%d (hloscope %s); %s\n", file, line, HSC_VERSION,
                      hsc_code_advice(HSC_INTERNAL));
   }
-  if (hsc_status_hint_text(status))
-    hsc_bytes_printf(out, "  hint: %s\n", hsc_status_hint_text(status));
+  if (hsc_status_hint_text(status)) {
+    hsc_bytes_append_text(out, "  hint: ");
+    hsc_text_plain(hsc_view_of(hsc_status_hint_text(status)), false, out);
+    hsc_bytes_append_char(out, '\n');
+  }
 }
 
 void hsc_error_json(const hsc_status *status, hsc_bytes *out) {

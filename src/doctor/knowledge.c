@@ -46,7 +46,7 @@ static hsc_status *add_entry(hsc_knowledge *kb, const hsc_entry *entry, bool rep
 
 static hsc_status *load_file(hsc_knowledge *kb, const char *path, bool replace) {
   hsc_bytes text = {0};
-  hsc_status *status = hsc_file_read(path, &text);
+  hsc_status *status = hsc_file_read_regular(path, &text);
   hsc_entry *entry = HSC_NEW(kb->arena, hsc_entry);
   if (!entry) {
     hsc_bytes_deinit(&text);

@@ -53,7 +53,7 @@ static const char *read_text(lister *l, const char *dir, const char *name, int64
   hsc_bytes_printf(&path, "%s/%s", dir, name);
   hsc_status *status = hsc_bytes_status(&path);
   if (!status)
-    status = hsc_file_read(path.data, &text);
+    status = hsc_file_read_regular(path.data, &text);
   while (!status && text.size && strchr("\n\r ", text.data[text.size - 1]))
     text.data[--text.size] = 0;
   if (!status)
@@ -168,7 +168,7 @@ static hsc_status *walk_neuron(lister *l, const char *dir, const char *compiler,
 static void look_inside(const char *path, hsc_vendor_entry *entry) {
   hsc_bytes file = {0};
   hsc_bytes inside = {0};
-  hsc_status *status = hsc_file_read(path, &file);
+  hsc_status *status = hsc_file_read_regular(path, &file);
   if (!status)
     status = hsc_decompress(hsc_bytes_view(&file), MOST_UNPACKED_BYTES, &inside);
   if (!status && inside.size < 5)
@@ -201,7 +201,7 @@ static void add_jax(
   hsc_bytes stamp = {0};
   hsc_status *status = hsc_bytes_status(&atime);
   if (!status)
-    status = hsc_file_read(atime.data, &stamp);
+    status = hsc_file_read_regular(atime.data, &stamp);
   if (!status && stamp.size == 8)
     memcpy(&entry.used_ns, stamp.data, 8);
   hsc_status_free(status);

@@ -225,7 +225,7 @@ static hsc_status *add_stage(module_text *m, const char *dir, const stage *s) {
   hsc_bytes text = {0};
   hsc_bytes numbers = {0};
   const char *path = hsc_arena_printf(m->arena, "%s/%s", dir, s->file);
-  hsc_status *status = hsc_file_read(path, &text);
+  hsc_status *status = path ? hsc_file_read_regular(path, &text) : hsc_status_out_of_memory();
   if (!status && (m->bytes += text.size) > TEXT_AT_MOST)
     status = HSC_ERR(
         RESOURCE_EXHAUSTED,

@@ -34,6 +34,16 @@ static void write_plain(const char *text, bool unicode, hsc_bytes *out) {
   }
 }
 
+// Of a cell, which is one line: line ends and tabs too.
+static void blank_controls(hsc_bytes *out, size_t from) {
+  for (size_t i = from; i < out->size; i++) {
+    size_t control =
+        (unsigned char)out->data[i] < 0x20 ? 1 : hsc_text_control(hsc_bytes_view(out), i);
+    if (control)
+      memset(out->data + i, ' ', control);
+  }
+}
+
 static void write_cell(const hsc_cell *cell, const char *unit, bool unicode, hsc_bytes *out) {
   char number[32];
   size_t from = out->size;
@@ -46,9 +56,7 @@ static void write_cell(const hsc_cell *cell, const char *unit, bool unicode, hsc
       break;
     case HSC_CELL_TEXT:
       write_plain(cell->text, unicode, out);
-      for (size_t i = from; i < out->size; i++)
-        if ((unsigned char)out->data[i] < 0x20)
-          out->data[i] = ' ';
+      blank_controls(out, from);
       break;
     case HSC_CELL_BOOL:
       hsc_bytes_append_text(out, cell->integer ? "yes" : "no");
@@ -79,10 +87,14 @@ static bool is_shown_in_cells(const char *unit) {
 // "compile_seconds" reads "compile seconds"; units that the cells do not show are in brackets.
 static void write_heading(const hsc_column *column, hsc_bytes *out) {
   bool path = strchr(column->name, '/') != NULL;  // a column may be named after a plugin
+  hsc_bytes text = {0};
   for (const char *at = column->name; *at; at++)
-    hsc_bytes_append_char(out, *at == '_' && !path ? ' ' : *at);
+    hsc_bytes_append_char(&text, *at == '_' && !path ? ' ' : *at);
   if (!is_shown_in_cells(column->unit))
-    hsc_bytes_printf(out, " [%s]", column->unit);
+    hsc_bytes_printf(&text, " [%s]", column->unit);
+  hsc_text_plain(hsc_bytes_view(&text), false, out);
+  out->failed |= text.failed;
+  hsc_bytes_deinit(&text);
 }
 
 static bool is_numeric(const hsc_table *table, size_t column) {
@@ -277,15 +289,18 @@ static hsc_status *print_part(const hsc_table *table,
 }
 
 static void print_notes(const hsc_table *table, const hsc_text_style *style, hsc_bytes *out) {
+  hsc_bytes plain = {0};
   hsc_bytes text = {0};
   for (size_t n = 0; n < hsc_table_note_count(table); n++) {
     if (n == 0)
       hsc_bytes_append_char(out, '\n');
     hsc_bytes shown = {0};
     hsc_text_units(hsc_table_note_text(table, n), style->unicode, &shown);
+    hsc_bytes_reset(&plain);
+    hsc_text_plain(hsc_bytes_view(&shown), false, &plain);
     hsc_bytes_reset(&text);
-    write_plain(hsc_bytes_text(&shown), style->unicode, &text);
-    text.failed = text.failed || shown.failed;
+    write_plain(hsc_bytes_text(&plain), style->unicode, &text);
+    text.failed = text.failed || shown.failed || plain.failed;
     hsc_bytes_deinit(&shown);
     if (style->width > 0 && hsc_text_width(hsc_bytes_text(&text), text.size) > style->width) {
       hsc_text_wrap(hsc_bytes_text(&text), 2, style->width - 2 > 10 ? style->width - 2 : 10, out);
@@ -296,6 +311,7 @@ static void print_notes(const hsc_table *table, const hsc_text_style *style, hsc
   }
   if (text.failed)
     out->failed = true;
+  hsc_bytes_deinit(&plain);
   hsc_bytes_deinit(&text);
 }
 

@@ -12,6 +12,7 @@
 #include <dirent.h>
 #include <stdlib.h>
 
+#include "base/files/file_io.h"
 #include "base/text/text.h"
 #include "base/text/view_find.h"
 #include "trace/capture_internal.h"
@@ -663,6 +664,8 @@ hsc_status *hsc__capture_merge_profiles(hsc_capture *capture) {
   for (size_t i = 0; i < count && !status; i++) {
     const char *name = ((char **)names.data)[i];
     const char *path = hsc_arena_printf(capture->arena, "%s/%s", directory_path, name);
+    if (path && !hsc_file_is_regular(path))  // a pipe would be waited for
+      continue;
     int process = process_of(capture, name);
     if (process < 0 || !path) {
       hsc_bytes_printf(

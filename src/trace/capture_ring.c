@@ -15,16 +15,14 @@
 #include "base/core/spill.h"
 
 static hsc_status *map_file(const char *path, hsc__ring *out) {
-  int file = open(path, O_RDONLY | O_CLOEXEC);
-  if (file < 0)
-    return HSC_ERR(NOT_FOUND, "cannot open %s: %s", path, strerror(errno));
-  struct stat info;
+  int file = -1;
+  size_t size = 0;
   hsc_status *status = NULL;
-  if (fstat(file, &info) || info.st_size < HSC_RING_HEADER_BYTES) {
-    status = HSC_ERR(DATA_LOSS, "%s is no ring file: %lld bytes are too few", path,
-                     (long long)info.st_size);
+  HSC_TRY(hsc_file_open(path, &file, &size));
+  if (size < HSC_RING_HEADER_BYTES) {
+    status = HSC_ERR(DATA_LOSS, "%s is no ring file: %zu bytes are too few", path, size);
   } else {
-    out->size = (size_t)info.st_size;
+    out->size = size;
     void *memory = mmap(NULL, out->size, PROT_READ, MAP_SHARED, file, 0);
     if (memory == MAP_FAILED)
       status = HSC_ERR(RESOURCE_EXHAUSTED, "cannot map %s: %s", path, strerror(errno));

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 
+#include "base/files/file_io.h"
 #include "base/text/text.h"
 #include "trace/xspace.h"
 
@@ -18,6 +19,14 @@ static bool is_directory(const char *path) {
 static bool is_profile_name(const char *name) {
   return hsc_ends_with(name, ".xplane.pb") || hsc_ends_with(name, ".xplane.pb.gz") ||
          hsc_ends_with(name, ".xplane.pb.zst");
+}
+
+// Of a folder. A pipe that lies in one would be waited for.
+static bool is_profile_in(const char *folder, const char *name, hsc_arena *arena) {
+  if (name[0] == '.' || !is_profile_name(name))
+    return false;
+  const char *path = hsc_arena_printf(arena, "%s/%s", folder, name);
+  return path && hsc_file_is_regular(path);
 }
 
 typedef struct list {
@@ -55,7 +64,7 @@ static void walk(const char *path, int depth, seen *out) {
     if (entry->d_name[0] == '.')
       continue;
     if (is_profile_name(entry->d_name))
-      is_run = true;
+      is_run |= is_profile_in(path, entry->d_name, out->runs.arena);
     else if (hsc_ends_with(entry->d_name, ".ring")) {
       out->has_rings = true;
       out->is_capture |= depth == 0;
@@ -139,7 +148,7 @@ hsc_status *hsc_xspace_find(const char *path, hsc_arena *arena, hsc_xspace_files
   if (!directory)
     return hsc_status_errno(errno, "cannot read", run);
   for (struct dirent *entry; (entry = readdir(directory));)
-    if (entry->d_name[0] != '.' && is_profile_name(entry->d_name))
+    if (is_profile_in(run, entry->d_name, arena))
       add(&files, hsc_arena_printf(arena, "%s/%s", run, entry->d_name));
   closedir(directory);
   HSC_TRY(hsc_arena_status(arena));
@@ -165,11 +174,9 @@ bool hsc_xspace_is_at(const char *path) {
   if (!S_ISDIR(info.st_mode)) {
     if (is_profile_name(path))
       return true;
-    FILE *file = fopen(path, "rbe");
     char start[8] = {0};
-    size_t got = file ? fread(start, 1, sizeof start, file) : 0;
-    if (file)
-      fclose(file);
+    size_t got = 0;
+    hsc_status_free(hsc_file_head(path, start, sizeof start, &got));  // a pipe: nothing is taken
     return !(got == sizeof start && !memcmp(start, "HSCRING1", 8)) && !hsc_ends_with(path, ".ring");
   }
   hsc_arena *arena = NULL;

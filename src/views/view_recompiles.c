@@ -18,16 +18,19 @@ typedef struct ledger {
 
 enum { MAX_LEDGER_PROGRAMS = 500, MAX_LEDGER_BYTES = 8 << 20 };
 
+// A file that the tracer kept; the capture's events say its name.
+static hsc_status *read_kept(hsc__view_context *cx, const char *name, hsc_bytes *out) {
+  const char *folder = hsc_arena_printf(cx->arena, "%s/programs", hsc_capture_path(cx->capture));
+  return folder ? hsc_file_read_in(folder, name, out) : hsc_status_out_of_memory();
+}
+
 static hsc_module *read_program(hsc__view_context *cx, const char *program) {
-  hsc_bytes path = {0};
   hsc_bytes bytes = {0};
   hsc_module *module = NULL;
-  hsc_bytes_printf(&path, "%s/programs/%s", hsc_capture_path(cx->capture), program);
-  hsc_status *status = hsc_file_read(hsc_bytes_text(&path), &bytes);
+  hsc_status *status = read_kept(cx, program, &bytes);
   if (!status && bytes.size <= MAX_LEDGER_BYTES)
-    status = hsc_program_read(hsc_bytes_view(&bytes), hsc_bytes_text(&path), &module);
+    status = hsc_program_read(hsc_bytes_view(&bytes), program, &module);
   hsc_status_free(status);  // a program that cannot be read is compared with nothing
-  hsc_bytes_deinit(&path);
   hsc_bytes_deinit(&bytes);
   return module;
 }
@@ -79,12 +82,6 @@ typedef struct compilation {
   bool first_of_name, other_process;
 } compilation;
 
-static hsc_status *read_options(hsc__view_context *cx, const char *file, hsc_bytes *out) {
-  const char *path =
-      hsc_arena_printf(cx->arena, "%s/programs/%s", hsc_capture_path(cx->capture), file);
-  return path ? hsc_file_read(path, out) : hsc_status_out_of_memory();
-}
-
 // The same program once more: what differs is in the options, if anything does.
 static compile_kind explain_same(hsc__view_context *cx, const compilation *c, hsc_bytes *out) {
   bool known = *c->options && *c->options_before;
@@ -94,9 +91,9 @@ static compile_kind explain_same(hsc__view_context *cx, const compilation *c, hs
   hsc_bytes difference = {0};
   hsc_status *status = NULL;
   if (known && !same) {
-    status = read_options(cx, c->options_before, &before);
+    status = read_kept(cx, c->options_before, &before);
     if (!status)
-      status = read_options(cx, c->options, &now);
+      status = read_kept(cx, c->options, &now);
     if (!status)
       same = !hsc__recompile_options(hsc_bytes_view(&before), hsc_bytes_view(&now), &difference);
   }

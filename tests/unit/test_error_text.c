@@ -117,6 +117,7 @@ static void control_characters_are_shown_not_sent(void **state) {
                                              "31m: not there, caf\xc3\xa9"),
                                      "\x1b[31mname", 1, 1, NULL);
   status = hsc_status_note(status, "while: \x1b[5m reading");
+  status = hsc_status_hint(status, "did you mean \x1b[5m?");
   hsc_error_text(status, &(hsc_text_style){0}, &out);
   assert_null(strpbrk(hsc_bytes_text(&out), "\x1b\x07\x7f"));
   assert_non_null(strstr(hsc_bytes_text(&out), "\\x1b]0;owned\\x07"));

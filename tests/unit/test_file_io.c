@@ -143,6 +143,56 @@ static void messages_name_the_file(void **state) {
   hsc_bytes_deinit(&bytes);
 }
 
+// What has no end, and what nobody writes to.
+static void devices_and_pipes_are_refused_at_once(void **state) {
+  hsc_bytes bytes = {0};
+  hsc_view view = {0};
+  size_t size = 0;
+  int fd = 0;
+  char head[4];
+  const char *pipe_path = in_directory("pipe");
+  assert_int_equal(mkfifo(pipe_path, 0600), 0);
+  EXPECT_CODE(INVALID_ARGUMENT, hsc_file_read("/dev/zero", &bytes));
+  EXPECT_CODE(INVALID_ARGUMENT, hsc_file_read_regular("/dev/null", &bytes));
+  EXPECT_CODE(INVALID_ARGUMENT, hsc_file_read_regular(pipe_path, &bytes));
+  EXPECT_CODE(INVALID_ARGUMENT, hsc_file_read_regular(directory, &bytes));
+  EXPECT_CODE(INVALID_ARGUMENT, hsc_file_head(pipe_path, head, sizeof head, &size));
+  EXPECT_CODE(INVALID_ARGUMENT, hsc_file_map("/dev/zero", &view));
+  EXPECT_CODE(INVALID_ARGUMENT, hsc_file_map(pipe_path, &view));
+  EXPECT_CODE(NOT_FOUND, hsc_file_open(in_directory("nothing"), &fd, &size));
+  assert_int_equal(fd, -1);
+  assert_false(hsc_file_is_regular(pipe_path));
+  assert_false(hsc_file_is_regular(directory));
+  assert_int_equal(bytes.size, 0);
+  EXPECT_OK(hsc_file_read("/dev/null", &bytes));
+  hsc_bytes_deinit(&bytes);
+}
+
+// Names that a capture gives: in it, not above or beside it, whatever links lie there.
+static void names_stay_in_their_folder(void **state) {
+  static const char *const outside[] = {
+      "../secret",    "/etc/hostname",     "in/../../secret",        "link",
+      "in/up/secret", "../inner-2/secret", "in/../../inner-2/secret"};
+  hsc_bytes bytes = {0};
+  char inner[256];
+  snprintf(inner, sizeof inner, "%s", in_directory("inner"));
+  EXPECT_OK(hsc_dir_make(in_directory("inner/in")));
+  EXPECT_OK(hsc_dir_make(in_directory("inner-2")));
+  EXPECT_OK(hsc_file_write_atomic(in_directory("secret"), "1", 1));
+  EXPECT_OK(hsc_file_write_atomic(in_directory("inner-2/secret"), "1", 1));
+  EXPECT_OK(hsc_file_write_atomic(in_directory("inner/in/file"), "22", 2));
+  assert_int_equal(symlink("../secret", in_directory("inner/link")), 0);
+  assert_int_equal(symlink("../..", in_directory("inner/in/up")), 0);
+  assert_int_equal(symlink("in/file", in_directory("inner/near")), 0);
+  for (size_t i = 0; i < HSC_COUNT_OF(outside); i++)
+    EXPECT_CODE(INVALID_ARGUMENT, hsc_file_read_in(inner, outside[i], &bytes));
+  EXPECT_CODE(NOT_FOUND, hsc_file_read_in(inner, "nothing", &bytes));
+  EXPECT_OK(hsc_file_read_in(inner, "in/file", &bytes));
+  EXPECT_OK(hsc_file_read_in(inner, "near", &bytes));
+  assert_int_equal(bytes.size, 4);
+  hsc_bytes_deinit(&bytes);
+}
+
 static void directories_are_made_with_parents(void **state) {
   EXPECT_OK(hsc_dir_make(in_directory("a/b/c")));
   EXPECT_OK(hsc_dir_make(in_directory("a/b/c")));
@@ -314,6 +364,8 @@ int main(void) {
       cmocka_unit_test(a_full_disk_is_told),
       cmocka_unit_test(failing_allocations_are_told),
       cmocka_unit_test(messages_name_the_file),
+      cmocka_unit_test(devices_and_pipes_are_refused_at_once),
+      cmocka_unit_test(names_stay_in_their_folder),
       cmocka_unit_test(directories_are_made_with_parents),
       cmocka_unit_test(cache_directory_follows_the_environment),
       cmocka_unit_test(without_a_home_the_cache_is_private),

@@ -211,7 +211,7 @@ static bool is_ours(const char *file_name, hsc_disk_entry_state *out_state) {
 // Header, key and information; the payload stays where it is.
 static void look_into(hsc_disk_entry *entry, hsc_arena *arena) {
   entry_header header = {0};
-  int fd = open(entry->path, O_RDONLY | O_CLOEXEC);
+  int fd = open(entry->path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
   if (fd < 0 && errno == EACCES) {
     entry->state = HSC_DISK_ENTRY_UNREADABLE;
     entry->problem = "may not be read by this user";

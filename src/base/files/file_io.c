@@ -81,6 +81,21 @@ static hsc_status *read_all(int fd, const char *path, size_t expected_bytes, hsc
   }
 }
 
+static bool is_null_device(const struct stat *info) {
+  struct stat null;
+  return stat("/dev/null", &null) == 0 && info->st_rdev == null.st_rdev;
+}
+
+// What this is, in words, if it has no end to be read to; else NULL. Pipes and terminals end when
+// somebody says so; other devices never do, and fill memory and disk.
+static const char *no_end(int fd, const struct stat *info) {
+  if (S_ISDIR(info->st_mode))
+    return "a directory";
+  if (S_ISBLK(info->st_mode) || (S_ISCHR(info->st_mode) && !is_null_device(info) && !isatty(fd)))
+    return "a device";
+  return NULL;
+}
+
 hsc_status *hsc_file_read(const char *path, hsc_bytes *out_bytes) {
   if (strcmp(path, "-") == 0)
     return read_all(STDIN_FILENO, "standard input", 0, out_bytes);
@@ -89,25 +104,97 @@ hsc_status *hsc_file_read(const char *path, hsc_bytes *out_bytes) {
     return hsc_status_errno(errno, "cannot open", path);
   struct stat info;
   hsc_status *status = NULL;
+  const char *what = NULL;
   if (fstat(fd, &info) < 0)
     status = hsc_status_errno(errno, "cannot read", path);
-  else if (S_ISDIR(info.st_mode))
-    status = HSC_ERR(INVALID_ARGUMENT, "%s: is a directory, a file is needed", path);
+  else if ((what = no_end(fd, &info)))
+    status = HSC_ERR(INVALID_ARGUMENT, "%s: is %s, a file is needed", path, what);
   else
     status = read_all(fd, path, info.st_size > 0 ? (size_t)info.st_size : 0, out_bytes);
   close(fd);
   return status;
 }
 
-hsc_status *hsc_file_head(const char *path, char *room, size_t size, size_t *out_size) {
-  int fd = open(path, O_RDONLY | O_CLOEXEC);
+hsc_status *hsc_file_open(const char *path, int *out_fd, size_t *out_size) {
+  // O_NONBLOCK: a pipe would be waited for until somebody writes into it
+  int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  *out_fd = -1;
+  if (fd < 0 && errno == ENXIO)
+    return HSC_ERR(INVALID_ARGUMENT, "%s: is a socket, a file is needed", path);
   if (fd < 0)
     return hsc_status_errno(errno, "cannot open", path);
+  struct stat info;
+  hsc_status *status = NULL;
+  if (fstat(fd, &info) < 0) {
+    status = hsc_status_errno(errno, "cannot read", path);
+  } else if (!S_ISREG(info.st_mode)) {
+    const char *what = S_ISFIFO(info.st_mode) ? "a pipe" : no_end(fd, &info);
+    status =
+        HSC_ERR(INVALID_ARGUMENT, "%s: is %s, a file is needed", path, what ? what : "no file");
+  }
+  if (status) {
+    close(fd);
+    return status;
+  }
+  *out_fd = fd;
+  *out_size = (size_t)info.st_size;
+  return NULL;
+}
+
+hsc_status *hsc_file_read_regular(const char *path, hsc_bytes *out_bytes) {
+  int fd = -1;
+  size_t size = 0;
+  HSC_TRY(hsc_file_open(path, &fd, &size));
+  hsc_status *status = read_all(fd, path, size, out_bytes);
+  close(fd);
+  return status;
+}
+
+// Both with their links resolved, so that a link is judged by where it leads. A name of which
+// nothing is there leads nowhere: opening it says so.
+static bool leads_out(const char *folder, const char *path) {
+  char *root = realpath(folder, NULL);
+  char *real = realpath(path, NULL);
+  size_t length = root ? strlen(root) : 0;
+  bool inside =
+      !root || !real || !strcmp(root, "/") || (!strncmp(root, real, length) && real[length] == '/');
+  free(root);  // the C library's
+  free(real);
+  return !inside;
+}
+
+hsc_status *hsc_file_check_in(const char *folder, const char *name) {
+  hsc_bytes path = {0};
+  hsc_bytes_printf(&path, "%s/%s", folder, name);
+  hsc_status *status = hsc_bytes_status(&path);
+  if (!status && (name[0] == '/' || leads_out(folder, path.data)))
+    status = HSC_ERR(INVALID_ARGUMENT, "%s: leads out of %s", name, folder);
+  hsc_bytes_deinit(&path);
+  return status;
+}
+
+hsc_status *hsc_file_read_in(const char *folder, const char *name, hsc_bytes *out_bytes) {
+  hsc_bytes path = {0};
+  HSC_TRY(hsc_file_check_in(folder, name));
+  hsc_bytes_printf(&path, "%s/%s", folder, name);
+  hsc_status *status = hsc_bytes_status(&path);
+  if (!status)
+    status = hsc_file_read_regular(path.data, out_bytes);
+  hsc_bytes_deinit(&path);
+  return status;
+}
+
+bool hsc_file_is_regular(const char *path) {
+  struct stat info;
+  return stat(path, &info) == 0 && S_ISREG(info.st_mode);
+}
+
+hsc_status *hsc_file_head(const char *path, char *room, size_t size, size_t *out_size) {
+  int fd = -1;
+  HSC_TRY(hsc_file_open(path, &fd, out_size));
   ssize_t got = read(fd, room, size);
   int error = errno;
   close(fd);
-  if (got < 0 && error == EISDIR)
-    return HSC_ERR(INVALID_ARGUMENT, "%s: is a directory, a file is needed", path);
   if (got < 0)
     return hsc_status_errno(error, "cannot read", path);
   *out_size = (size_t)got;
@@ -116,19 +203,16 @@ hsc_status *hsc_file_head(const char *path, char *room, size_t size, size_t *out
 
 hsc_status *hsc_file_map(const char *path, hsc_view *out_bytes) {
   *out_bytes = (hsc_view){"", 0};
-  int fd = open(path, O_RDONLY | O_CLOEXEC);
-  if (fd < 0)
-    return hsc_status_errno(errno, "cannot open", path);
-  struct stat info;
+  int fd = -1;
+  size_t size = 0;
   hsc_status *status = NULL;
-  if (fstat(fd, &info) < 0) {
-    status = hsc_status_errno(errno, "cannot read", path);
-  } else if (info.st_size > 0) {
-    void *memory = mmap(NULL, (size_t)info.st_size, PROT_READ, MAP_SHARED, fd, 0);
+  HSC_TRY(hsc_file_open(path, &fd, &size));
+  if (size > 0) {
+    void *memory = mmap(NULL, size, PROT_READ, MAP_SHARED, fd, 0);
     if (memory == MAP_FAILED)
       status = hsc_status_errno(errno, "cannot map", path);
     else
-      *out_bytes = (hsc_view){memory, (size_t)info.st_size};
+      *out_bytes = (hsc_view){memory, size};
   }
   close(fd);
   if (!status)

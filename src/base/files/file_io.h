@@ -3,10 +3,23 @@
 
 #include "base/core/bytes.h"
 
-// whole file; "-" reads standard input
+// whole file, pipe or terminal; "-" reads standard input. Errors: the file's; it is a directory, or
+// a device, which may have no end.
 HSC_MUST_USE hsc_status *hsc_file_read(const char *path, hsc_bytes *out_bytes);
+// Opens a regular file for reading, the caller closes it. INVALID_ARGUMENT for all else, pipes too,
+// at once: for what is mapped, and for what was found in a folder, where nobody writes to a pipe.
+HSC_MUST_USE hsc_status *hsc_file_open(const char *path, int *out_fd, size_t *out_size);
+bool hsc_file_is_regular(const char *path);  // links are followed
+// hsc_file_read, of what hsc_file_open opens
+HSC_MUST_USE hsc_status *hsc_file_read_regular(const char *path, hsc_bytes *out_bytes);
+// For names that foreign data gives (a capture, of its programs). INVALID_ARGUMENT: the name would
+// lead out of the folder, by "..", as a path that begins with "/" or by a link.
+HSC_MUST_USE hsc_status *hsc_file_check_in(const char *folder, const char *name);
+HSC_MUST_USE hsc_status *hsc_file_read_in(const char *folder,
+                                          const char *name,
+                                          hsc_bytes *out_bytes);
 // The first bytes of a file, as many as there is room for; *out_size: how many there are. Errors:
-// the file's; it is a directory. Not for pipes: what is read of them is gone.
+// hsc_file_open's. Not for pipes: what is read of them is gone.
 HSC_MUST_USE hsc_status *hsc_file_head(const char *path, char *room, size_t size, size_t *out_size);
 // A whole file without reading it: pages come as they are looked at, and go again (spill.h).
 // Errors: the file's. It must not become shorter meanwhile.

@@ -98,6 +98,49 @@ const char *hsc_did_you_mean(const char *text, const char *const *candidates, si
   return nearest;
 }
 
+size_t hsc_text_control(hsc_view text, size_t at) {
+  const unsigned char *c = (const unsigned char *)text.data + at;
+  size_t left = text.size - at;
+  if (c[0] < 0x20)
+    return c[0] != '\n' && c[0] != '\t';
+  if (c[0] == 0x7f)
+    return 1;
+  if (c[0] == 0xc2 && left > 1 && (c[1] & 0xe0) == 0x80)  // U+0080 to U+009F
+    return 2;
+  if (c[0] != 0xe2 || left < 3)
+    return 0;
+  bool turns = c[1] == 0x80 && c[2] >= 0xaa && c[2] <= 0xae;     // U+202A to U+202E
+  bool isolates = c[1] == 0x81 && c[2] >= 0xa6 && c[2] <= 0xa9;  // U+2066 to U+2069
+  return turns || isolates ? 3 : 0;
+}
+
+// The bytes of a sequence of colours that begins here; 0: none does.
+static size_t color_bytes(hsc_view text, size_t at) {
+  size_t end = at + 2;
+  if (text.size - at < 3 || text.data[at] != 0x1b || text.data[at + 1] != '[')
+    return 0;
+  while (end < text.size && strchr("0123456789;", text.data[end]) && text.data[end])
+    end++;
+  return end < text.size && text.data[end] == 'm' ? end + 1 - at : 0;
+}
+
+void hsc_text_plain(hsc_view text, bool colors, hsc_bytes *out) {
+  size_t start = 0;
+  for (size_t i = 0; i < text.size;) {
+    size_t control = hsc_text_control(text, i);
+    size_t color = control && colors ? color_bytes(text, i) : 0;
+    if (!control || color) {
+      i += color ? color : 1;
+      continue;
+    }
+    hsc_bytes_append(out, text.data + start, i - start);
+    for (size_t end = i + control; i < end; i++)
+      hsc_bytes_printf(out, "\\x%02x", (unsigned char)text.data[i]);
+    start = i;
+  }
+  hsc_bytes_append(out, text.data + start, text.size - start);
+}
+
 void hsc_text_escape(hsc_view text, hsc_bytes *out) {
   size_t start = 0;
   for (size_t i = 0; i < text.size; i++) {

@@ -18,6 +18,12 @@ const char *hsc_path_file(const char *path);
 // Appends the text as a C string has it between its quotes, as absl::CEscape does: printable ASCII
 // as it is, the rest as \n \r \t \" \' \\ or three octal digits. XLA writes texts so in HLO.
 void hsc_text_escape(hsc_view text, hsc_bytes *out);
+// Appends text with words from elsewhere (names of files and instructions, lines of logs) as a
+// terminal may get it: characters that move the cursor, change the terminal or turn the direction
+// of writing as \xNN of each byte. Line ends and tabs stay, and with `colors` our own sequences of
+// colours (ESC [ numbers m).
+size_t hsc_text_control(hsc_view text, size_t at);  // bytes of such a character there; 0: none
+void hsc_text_plain(hsc_view text, bool colors, hsc_bytes *out);
 
 // The word that goes with a number: hsc_plural(n, "branch", "branches"),
 // hsc_plural(n, "is", "are").

@@ -124,9 +124,9 @@ static hsc_status *options_of(const hsc_capture *capture,
   *out_overrides = NULL;
   if (!name)
     return NULL;
-  const char *path = hsc_arena_printf(arena, "%s/programs/%s", hsc_capture_path(capture), name);
+  const char *folder = hsc_arena_printf(arena, "%s/programs", hsc_capture_path(capture));
   HSC_TRY(hsc_arena_status(arena));
-  hsc_status *status = hsc_file_read(path, &bytes);
+  hsc_status *status = hsc_file_read_in(folder, name, &bytes);
   while (!status && count < MOST && hsc_compile_option(hsc_bytes_view(&bytes), count, &text)) {
     items[count++] = hsc_arena_strdup(arena, hsc_bytes_text(&text));
     hsc_bytes_reset(&text);
@@ -154,11 +154,16 @@ static hsc_status *describe(const hsc_capture *capture,
                 "%s: %s failed whose program was not compiled there: it came from a cache",
                 hsc_capture_path(capture), what),
         "record it once more with an empty cache");
-  out->program = hsc_arena_printf(arena, "%s/programs/%s", hsc_capture_path(capture),
-                                  text_of(capture, compile, "program"));
+  const char *name = text_of(capture, compile, "program");
+  const char *folder = hsc_arena_printf(arena, "%s/programs", hsc_capture_path(capture));
+  out->program = folder && name ? hsc_arena_printf(arena, "%s/%s", folder, name) : NULL;
   out->words = error ? hsc_arena_printf(arena, "%s failed: %s", what, error)
                      : hsc_arena_printf(arena, "the process ended in %s", what);
   HSC_TRY(hsc_arena_status(arena));
+  if (!name)
+    return HSC_ERR(NOT_FOUND, "%s: %s failed whose program was not kept", hsc_capture_path(capture),
+                   what);
+  HSC_TRY(hsc_file_check_in(folder, name));
   HSC_TRY(options_of(capture, compile, arena, &out->overrides));
   return runs ? inputs_of(capture, event, out->program, arena, &out->data) : NULL;
 }

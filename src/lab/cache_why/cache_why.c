@@ -179,7 +179,7 @@ static hsc_status *read_neuron(why_side *s) {
     hsc_bytes path = {0};
     hsc_bytes text = {0};
     hsc_bytes_printf(&path, "%s/%s", s->path, flag_files[i]);
-    hsc_status *status = hsc_file_read(hsc_bytes_text(&path), &text);
+    hsc_status *status = hsc_file_read_regular(hsc_bytes_text(&path), &text);
     if (!status)
       put_flags(s, hsc_bytes_text(&text));
     hsc_status_free(status);

@@ -175,7 +175,7 @@ static hsc_status *read_shard(const hsc_sweep *sweep,
   hsc_bytes text = {0};
   bool first = true;
   bool ours = false;
-  hsc_status *status = hsc_file_read(path, &text);
+  hsc_status *status = hsc_file_read_regular(path, &text);
   const char *end = text.data + text.size;
   for (const char *at = text.data; !status && at && at < end;) {
     const char *stop = memchr(at, '\n', (size_t)(end - at));
