@@ -6,13 +6,12 @@
 #include "trace/capture_ring.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/core/clock.h"
 #include "base/core/spill.h"
+#include "base/files/file_io.h"
 
 static hsc_status *map_file(const char *path, hsc__ring *out) {
   int file = -1;
