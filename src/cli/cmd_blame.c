@@ -5,6 +5,7 @@
 #include "cli/command.h"
 #include "cli/interrupt.h"
 #include "lab/blame/blame_capture.h"
+#include "lab/blame/blame_journal.h"
 #include "lab/blame/blame_report.h"
 #include "lab/run/given_inputs.h"
 #include "lab/run/json_tree.h"
@@ -17,7 +18,7 @@
 typedef struct blame_args {
   const char *program, *device, *against, *symptom, *output, *inputs;
   hsc_list overrides;
-  bool redact;
+  bool redact, fresh;
   int64_t seed, runs;
   double limit_s, budget_s, reduce_s;
 } blame_args;
@@ -92,6 +93,8 @@ static const hsc_option options[] = {
         "S",
         60,
         "time limit for reducing the program of the report, in seconds; 0: do not reduce it"),
+    HSC_OPTION_FLAG(
+        blame_args, fresh, "fresh", "start anew, ignoring what an interrupted blame was told"),
     HSC_OPTION_END,
 };
 
@@ -171,9 +174,8 @@ static hsc_status *read_args(const blame_args *args,
 static hsc_status *write_report(const blame_args *args,
                                 hsc_cli *cli,
                                 const hsc_blame_options *o,
+                                hsc_store *store,
                                 json_t *document) {
-  hsc_store *store = NULL;
-  HSC_TRY(hsc_store_open(NULL, &store));
   hsc_cli_progress(cli, "the report, with a reduced program");
   hsc_status *status = hsc_blame_report(
       o,
@@ -183,8 +185,32 @@ static hsc_status *write_report(const blame_args *args,
                                   .reduce_s = args->reduce_s,
                                   .store = store},
       document);
-  hsc_store_close(store);
   return status;
+}
+
+// The journal of the blame. Without one it goes on and keeps nothing: what is asked matters more.
+static hsc_status *open_journal(const blame_args *args,
+                                hsc_cli *cli,
+                                hsc_blame_options *o,
+                                hsc_store **out_store) {
+  hsc_status *unkept = hsc_store_open(NULL, out_store);
+  if (!unkept)
+    unkept = hsc_blame_journal_open(o, *out_store, cli->command_line, args->fresh, &o->journal);
+  if (!unkept)
+    return NULL;
+  hsc_cli_say(cli, "what is found is not kept in case of an interruption: %s",
+              hsc_status_message(unkept));
+  hsc_status_free(unkept);
+  return NULL;
+}
+
+static hsc_status *close_journal(hsc_cli *cli,
+                                 hsc_blame_journal *journal,
+                                 hsc_status *status,
+                                 json_t *document) {
+  if (hsc_blame_journal_problem(journal))
+    hsc_cli_say(cli, "not all answers could be kept: %s", hsc_blame_journal_problem(journal));
+  return hsc_blame_journal_close(journal, status, document);
 }
 
 // What the failing call was given; options of the command line come after it.
@@ -258,6 +284,7 @@ static hsc_status *run(const void *args_of_command, hsc_cli *cli) {
   json_t *document = NULL;
   json_t *overrides = NULL;
   char *scratch = NULL;
+  hsc_store *store = NULL;
   hsc_given_inputs inputs = {0};
   hsc_status *unwritten = NULL;  // why there is no report
   hsc_status *status = NULL;
@@ -286,19 +313,22 @@ static hsc_status *run(const void *args_of_command, hsc_cli *cli) {
     HSC_GOTO(redact(cli, scratch, &o));
   }
   hsc_cli_catch_interrupt();
+  HSC_GOTO(open_journal(args, cli, &o, &store));
   HSC_GOTO(hsc_blame(&o, &document));
   json_object_set_new(document, "command",
                       args->redact ? json_null() : json_string(cli->command_line));
   if (args->redact)
     json_object_set_new(document, "program", json_string("redacted.hlo"));
   if (args->output)
-    unwritten = write_report(args, cli, &o, document);
+    unwritten = write_report(args, cli, &o, store, document);
   HSC_GOTO(cli->format == HSC_FORMAT_JSON ? hsc_cli_document(cli, document)
                                           : print_text(cli, document));
   cli->exit_code = hsc_blame_exit_code(hsc_json_text(document, "verdict"));
   status = unwritten;  // a full disk does not take the verdict away
   unwritten = NULL;
 done:
+  status = close_journal(cli, o.journal, status, document);
+  hsc_store_close(store);
   hsc_status_free(unwritten);
   hsc_scratch_destroy(scratch);
   json_decref(overrides);

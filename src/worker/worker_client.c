@@ -9,6 +9,7 @@
 #include "base/files/file_io.h"
 #include "base/process/memory_room.h"
 #include "base/process/python.h"
+#include "worker/scratch.h"
 #include "worker/worker_client.h"
 
 #include <errno.h>
@@ -25,8 +26,10 @@ struct hsc_lab_worker {
   size_t memory_limit_bytes;
   const volatile int *stop;
   bool echo_stderr, without_client;
-  hsc_child *child;      // NULL = not running
-  json_t *device_facts;  // load answer
+  hsc_child *child;                 // NULL = not running
+  json_t *device_facts;             // load answer
+  const hsc_worker_memory *memory;  // NULL = none
+  json_t *recalled_facts;           // load answer of the process that memory has answers of
   int64_t next_id;
   int64_t oom_kills;  // of the control group when the process was started
   int start_count;
@@ -122,6 +125,7 @@ hsc_status *hsc_lab_worker_create(const hsc_lab_worker_options *options,
       options->memory_limit_bytes ? options->memory_limit_bytes : default_memory_limit();
   worker->echo_stderr = options->echo_stderr;
   worker->without_client = options->without_client;
+  worker->memory = options->memory;
   if (options->executable)
     worker->executable = hsc_strdup(options->executable);
   else
@@ -167,7 +171,7 @@ void hsc_lab_worker_destroy(hsc_lab_worker *worker) {
 }
 
 json_t *hsc_lab_worker_device(const hsc_lab_worker *worker) {
-  return worker->device_facts;
+  return worker->device_facts ? worker->device_facts : worker->recalled_facts;
 }
 int hsc_lab_worker_start_count(const hsc_lab_worker *worker) {
   return worker->start_count;
@@ -177,6 +181,26 @@ int hsc_lab_worker_pid(const hsc_lab_worker *worker) {
 }
 const hsc_device_spec *hsc_lab_worker_spec(const hsc_lab_worker *worker) {
   return &worker->device;
+}
+
+void hsc_worker_memory_done_with(const hsc_worker_memory *memory, const char *directory) {
+  if (memory)
+    memory->done_with(memory->user, directory);
+  else
+    hsc_scratch_empty(directory);
+}
+
+// Whether the job failed because a file could not be written for want of room.
+static bool is_full_disk(const hsc_answer *answer) {
+  if (!answer->status)
+    return false;
+  // in the words of the C library and of Python, whatever the language of the worker
+  const char *const texts[] = {hsc_status_message(answer->status),
+                               hsc_status_notes(answer->status)};
+  for (size_t i = 0; i < HSC_COUNT_OF(texts); i++)
+    if (strstr(texts[i], "No space left on device") || strstr(texts[i], "Disk quota exceeded"))
+      return true;
+  return false;
 }
 
 void hsc_answer_deinit(hsc_answer *answer) {
@@ -358,7 +382,7 @@ static void describe_death(hsc_lab_worker *worker,
 
 // ---- calls --------------------------------------------------------------------------------------
 
-static const char *text_of(json_t *object, const char *key) {
+static const char *text_of(const json_t *object, const char *key) {
   return json_string_value(json_object_get(object, key));
 }
 
@@ -571,12 +595,44 @@ done:
   return status;
 }
 
+// A worker that does not run has nothing to drop.
+static bool is_needless(const hsc_lab_worker *worker, const json_t *request) {
+  const char *job = text_of(request, "job");
+  return worker->memory && !worker->child && job && !strcmp(job, "drop");
+}
+
+static hsc_status *recall(hsc_lab_worker *worker,
+                          const json_t *request,
+                          hsc_answer *out_answer,
+                          bool *out_known) {
+  json_t *device = NULL;
+  *out_known = false;
+  if (!worker->memory)
+    return NULL;
+  hsc_status *status = worker->memory->recall(worker->memory->user, &worker->device, request,
+                                              out_answer, &device, out_known);
+  if (device) {
+    json_decref(worker->recalled_facts);
+    worker->recalled_facts = device;
+  }
+  return status;
+}
+
+static bool was_given_up(const hsc_lab_worker *worker) {
+  return worker->stop && *worker->stop;
+}
+
 hsc_status *hsc_lab_worker_call(hsc_lab_worker *worker,
                                 json_t *request,
                                 int64_t timeout_ns,
                                 hsc_answer *out_answer) {
   *out_answer = (hsc_answer){0};
   bool started = false;
+  bool known = is_needless(worker, request);
+  if (!known)
+    HSC_TRY(recall(worker, request, out_answer, &known));
+  if (known)
+    return NULL;
   if (!worker->child) {
     HSC_TRY(hsc_lab_worker_start(worker, out_answer));
     if (out_answer->outcome != HSC_OUTCOME_OK)
@@ -586,5 +642,11 @@ hsc_status *hsc_lab_worker_call(hsc_lab_worker *worker,
   }
   hsc_status *status = exchange(worker, request, timeout_ns, out_answer);
   out_answer->started = started;
+  if (!status && is_full_disk(out_answer)) {
+    status = HSC_ERR(RESOURCE_EXHAUSTED, "%s", hsc_status_message(out_answer->status));
+    hsc_answer_deinit(out_answer);
+  }
+  if (worker->memory && !status && !was_given_up(worker))
+    worker->memory->keep(worker->memory->user, out_answer, timeout_ns, worker->device_facts);
   return status;
 }

@@ -23,6 +23,28 @@
 
 typedef struct hsc_lab_worker hsc_lab_worker;
 
+typedef struct hsc_answer hsc_answer;
+
+// What was answered before, by a process that was interrupted: a lab that goes on from it asks
+// nobody the same twice.
+typedef struct hsc_worker_memory {
+  void *user;
+  // The answer to this request, as it came. *out_known false: there is none. *out_device: a new
+  // reference to what the device said of itself then; NULL = not known.
+  hsc_status *(*recall)(void *user,
+                        const hsc_device_spec *device,
+                        const json_t *request,
+                        hsc_answer *out_answer,
+                        json_t **out_device,
+                        bool *out_known);
+  // An answer that just came, within this limit, to the request that `recall` was asked for last.
+  void (*keep)(void *user, const hsc_answer *answer, int64_t timeout_ns, json_t *device);
+  // Files that answers name in this directory are not needed in this process any more.
+  void (*done_with)(void *user, const char *directory);
+} hsc_worker_memory;
+// done_with; without a memory the directory is emptied.
+void hsc_worker_memory_done_with(const hsc_worker_memory *memory, const char *directory);
+
 typedef struct hsc_lab_worker_options {
   const hsc_device_spec *device;  // copied
   const char *executable;         // the hloscope to start; NULL = the running one
@@ -37,6 +59,8 @@ typedef struct hsc_lab_worker_options {
   const volatile int *stop;
   bool without_client;  // load the plugin only: to ask what it is
   bool echo_stderr;     // what it says also goes to our stderr
+  // answers are looked for there first: no process is started for those; NULL = none. Borrowed
+  const hsc_worker_memory *memory;
 } hsc_lab_worker_options;
 // Starts nothing yet.
 HSC_MUST_USE hsc_status *hsc_lab_worker_create(const hsc_lab_worker_options *options,
@@ -55,7 +79,7 @@ typedef enum hsc_outcome {
 const char *hsc_outcome_text(hsc_outcome outcome);
 hsc_outcome hsc_outcome_of_text(const char *text);  // ERROR for any other text, and for NULL
 
-typedef struct hsc_answer {
+struct hsc_answer {
   hsc_outcome outcome;
   json_t *body;  // the answer's object when there was one, else NULL
   // NULL when ok; else what happened, pointing into the user's program where it is known
@@ -66,13 +90,14 @@ typedef struct hsc_answer {
   // when it died: what says why ("Check failed: ... (file.cc:12)"), else the last line; "" =
   // silence
   char *last_words;
-} hsc_answer;
+};
 void hsc_answer_deinit(hsc_answer *answer);
 // Takes the status out of an answer, noted with the device.
 hsc_status *hsc_answer_take_status(hsc_answer *answer);
 
 // `request` is an object; its "id" is set here. timeout_ns < 0 = no limit. Errors: no process could
-// be started, no memory; everything else is in the answer.
+// be started, no memory, a full disk (RESOURCE_EXHAUSTED: the job could not write a file, which is
+// a fault of neither the program nor the device); everything else is in the answer.
 HSC_MUST_USE hsc_status *hsc_lab_worker_call(hsc_lab_worker *worker,
                                              json_t *request,
                                              int64_t timeout_ns,
@@ -84,8 +109,8 @@ HSC_MUST_USE hsc_status *hsc_lab_worker_start(hsc_lab_worker *worker, hsc_answer
 // Ends the process; the next call starts a new one.
 void hsc_lab_worker_stop(hsc_lab_worker *worker);
 
-// The load answer of the running process (platform, versions, times); NULL when none runs.
-// Borrowed.
+// The load answer of the running process (platform, versions, times), else the one that came with
+// an answer from memory; NULL when there is neither. Borrowed.
 json_t *hsc_lab_worker_device(const hsc_lab_worker *worker);
 int hsc_lab_worker_start_count(const hsc_lab_worker *worker);
 int hsc_lab_worker_pid(const hsc_lab_worker *worker);  // 0 = none runs

@@ -9,6 +9,7 @@
 #include "base/core/clock.h"
 #include "base/files/file_io.h"
 #include "lab/blame/blame_internal.h"
+#include "lab/blame/blame_journal.h"
 #include "lab/run/json_tree.h"
 #include "lab/run/rounding.h"
 #include "stats/stats.h"
@@ -86,6 +87,8 @@ static hsc_status *document_of(hsc__blame *b, json_t **out_document) {
     json_object_set_new(document, "stages", b->stages ? json_incref(b->stages) : json_null());
     json_object_set_new(document, "versions", b->versions ? json_incref(b->versions) : json_null());
     json_object_set_new(document, "report", json_null());
+    json_object_set_new(document, "remembered",
+                        json_integer(hsc_blame_journal_remembered(o->journal)));
     *out_document = json_incref(document);
   }
   json_decref(coverage);
@@ -99,18 +102,41 @@ static hsc_status *document_of(hsc__blame *b, json_t **out_document) {
 static hsc_status *worker_of(const hsc__blame *b,
                              const hsc_device_spec *device,
                              hsc_lab_worker **out_worker) {
-  return hsc_lab_worker_create(&(hsc_lab_worker_options){.device = device,
-                                                         .executable = b->options->executable,
-                                                         .no_disk_cache = true,
-                                                         .stop = b->options->stop},
-                               out_worker);
+  return hsc_lab_worker_create(
+      &(hsc_lab_worker_options){.device = device,
+                                .executable = b->options->executable,
+                                .no_disk_cache = true,
+                                .memory = hsc__journal_memory(b->options->journal),
+                                .stop = b->options->stop},
+      out_worker);
+}
+
+static hsc_status *take_scratch(hsc__blame *b) {
+  const char *directory = hsc__journal_directory(b->options->journal);
+  if (!directory)
+    return hsc_scratch_create(&b->scratch);
+  b->scratch = hsc_strdup(directory);
+  return b->scratch ? NULL : hsc_status_out_of_memory();
+}
+
+// Whether the device is the one that an interrupted blame asked; one that does not start is seen
+// where it is asked.
+static hsc_status *meet_again(hsc__blame *b) {
+  hsc_answer answer = {0};
+  if (!hsc__journal_is_resumed(b->options->journal))
+    return NULL;
+  hsc_status *status = hsc_lab_worker_start(b->device, &answer);
+  if (!status)
+    status = hsc__blame_note_versions(b);
+  hsc_answer_deinit(&answer);
+  return status;
 }
 
 static hsc_status *begin(hsc__blame *b) {
   static const hsc_device_spec evaluator = {.text = "reference", .source = HSC_DEVICE_EVALUATOR};
   const hsc_blame_options *o = b->options;
   HSC_TRY(hsc_arena_create(&b->arena));
-  HSC_TRY(hsc_scratch_create(&b->scratch));
+  HSC_TRY(take_scratch(b));
   HSC_TRY(hsc_pass_list_init(&b->list));
   HSC_TRY(hsc_agreement_create("check", &b->agreement));
   b->evidence = json_array();
@@ -125,6 +151,7 @@ static hsc_status *begin(hsc__blame *b) {
   }
   HSC_TRY(hsc_program_draws(o->program, &b->draws));
   HSC_TRY(worker_of(b, o->device, &b->device));
+  HSC_TRY(meet_again(b));
   HSC_TRY(worker_of(b, &evaluator, &b->reference));
   return o->substitute ? worker_of(b, o->substitute, &b->substitute) : NULL;
 }
@@ -154,7 +181,10 @@ static void finish(hsc__blame *b) {
   hsc_agreement_destroy(b->agreement);
   hsc_pass_list_deinit(&b->list);
   hsc_bytes_deinit(&b->headline);
-  hsc_scratch_destroy(b->scratch);
+  if (b->options->journal)
+    hsc_free(b->scratch);
+  else
+    hsc_scratch_destroy(b->scratch);
   hsc_arena_destroy(b->arena);
 }
 

@@ -16,6 +16,8 @@
 #include "lab/devices/devices.h"
 #include "lab/reduce/symptom.h"
 
+typedef struct hsc_blame_journal hsc_blame_journal;  // blame_journal.h
+
 typedef struct hsc_blame_options {
   const char *program;            // path
   const hsc_device_spec *device;  // who is under suspicion
@@ -34,7 +36,8 @@ typedef struct hsc_blame_options {
   const char *executable;  // to start workers with; NULL = the running one
   void (*progress)(void *user, int64_t done, int64_t total, const char *text);  // may be NULL
   void *user;
-  const volatile int *stop;  // NULL = never
+  const volatile int *stop;    // NULL = never
+  hsc_blame_journal *journal;  // of this blame, to go on from; NULL = nothing is kept
 } hsc_blame_options;
 
 // The document of docs/schemas/blame.json. Whatever the program does to the device is in it.

@@ -90,7 +90,18 @@ typedef struct hsc__trial {
   int executions;  // of the executable, of which the last one's outputs count; 0 = 1
 } hsc__trial;
 
-// blame.c
+// blame_journal.c
+// For the workers of the blame; NULL = none.
+const hsc_worker_memory *hsc__journal_memory(const hsc_blame_journal *journal);
+// Where the blame's files lie; NULL = no journal.
+const char *hsc__journal_directory(const hsc_blame_journal *journal);
+// Whether an earlier process left answers.
+bool hsc__journal_is_resumed(const hsc_blame_journal *journal);
+// What the device says of itself: what another one answered earlier is not taken for its answers.
+HSC_MUST_USE hsc_status *hsc__journal_meet(hsc_blame_journal *journal, json_t *versions);
+
+// blame_steps.c
+// Errors: CANCELLED, the worker's, the journal's.
 HSC_MUST_USE hsc_status *hsc__blame_run(hsc__blame *b,
                                         hsc_lab_worker *worker,
                                         const hsc__trial *trial,
@@ -99,7 +110,11 @@ HSC_MUST_USE hsc_status *hsc__blame_run(hsc__blame *b,
 const char *hsc__blame_directory(hsc__blame *b);
 // One line of evidence.
 void hsc__blame_tell(hsc__blame *b, const char *question, const char *format, ...) HSC_PRINTF(3, 4);
+// Outputs in this directory are not needed any more.
+void hsc__blame_done_with(const hsc__blame *b, const char *directory);
 bool hsc__blame_is_late(const hsc__blame *b);
+// What the device says of itself becomes b->versions, once.
+HSC_MUST_USE hsc_status *hsc__blame_note_versions(hsc__blame *b);
 // "abort: Check failed: ... (file.cc:12)", in the arena.
 const char *hsc__blame_words(hsc__blame *b, const hsc_answer *answer);
 

@@ -298,22 +298,27 @@ static hsc_status *run_stages(hsc__blame *b) {
     return NULL;
   }
   int64_t deadline_ns = o->budget_s > 0 ? b->start_ns + (int64_t)(o->budget_s * 1e9) : 0;
-  hsc_status *failed = hsc_validate(&(hsc_validate_options){.program = o->program,
-                                                            .device = o->device,
-                                                            .runner = &evaluator,
-                                                            .second_runner = o->substitute,
-                                                            .overrides = o->overrides,
-                                                            .bounded = b->right.bounded,
-                                                            .data = b->data,
-                                                            .seed = o->seed,
-                                                            .tolerance = 1,
-                                                            .limit_ns = o->limit_ns,
-                                                            .deadline_ns = deadline_ns,
-                                                            .executable = o->executable,
-                                                            .progress = o->progress,
-                                                            .user = o->user,
-                                                            .stop = o->stop},
-                                    &b->stages);
+  const char *stages = o->journal ? hsc_arena_printf(b->arena, "%s/stages", b->scratch) : NULL;
+  HSC_TRY(hsc_arena_status(b->arena));
+  hsc_status *failed =
+      hsc_validate(&(hsc_validate_options){.program = o->program,
+                                           .device = o->device,
+                                           .runner = &evaluator,
+                                           .second_runner = o->substitute,
+                                           .overrides = o->overrides,
+                                           .bounded = b->right.bounded,
+                                           .data = b->data,
+                                           .seed = o->seed,
+                                           .tolerance = 1,
+                                           .limit_ns = o->limit_ns,
+                                           .deadline_ns = deadline_ns,
+                                           .executable = o->executable,
+                                           .memory = hsc__journal_memory(o->journal),
+                                           .scratch = stages,
+                                           .progress = o->progress,
+                                           .user = o->user,
+                                           .stop = o->stop},
+                   &b->stages);
   if (!failed || must_stop(failed))
     return failed;
   hsc__blame_gap(b, "the stages of the compile", hsc_status_message(failed));

@@ -44,15 +44,20 @@ static hsc_status *forget(hsc_lab_worker *worker, int64_t limit_ns) {
 }
 
 // Once, when the device has told them.
-static void note_versions(hsc__blame *b, hsc_lab_worker *worker) {
+hsc_status *hsc__blame_note_versions(hsc__blame *b) {
   static const char *const keys[] = {"platform", "platform_version", "pjrt_version"};
-  json_t *device = hsc_lab_worker_device(worker);
-  if (worker != b->device || b->versions || !device)
-    return;
+  json_t *device = hsc_lab_worker_device(b->device);
+  if (b->versions || !device)
+    return NULL;
   b->versions = json_object();
   for (size_t i = 0; b->versions && i < HSC_COUNT_OF(keys); i++)
     if (json_is_string(json_object_get(device, keys[i])))
       json_object_set(b->versions, keys[i], json_object_get(device, keys[i]));
+  return hsc__journal_meet(b->options->journal, b->versions);
+}
+
+void hsc__blame_done_with(const hsc__blame *b, const char *directory) {
+  hsc_worker_memory_done_with(hsc__journal_memory(b->options->journal), directory);
 }
 
 hsc_status *hsc__blame_run(hsc__blame *b,
@@ -89,7 +94,8 @@ hsc_status *hsc__blame_run(hsc__blame *b,
     json_object_set(request, "overrides", overrides);
   hsc_status *status = hsc_lab_worker_call(worker, request, o->limit_ns, out_answer);
   json_decref(request);
-  note_versions(b, worker);
+  if (!status)
+    status = hsc__blame_note_versions(b);
   if (!status && o->stop && *o->stop)
     status = HSC_ERR(CANCELLED, "interrupted");
   if (!status && hsc_lab_worker_pid(worker))

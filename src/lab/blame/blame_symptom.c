@@ -10,7 +10,6 @@
 #include "lab/run/json_tree.h"
 #include "lab/run/outputs.h"
 #include "lab/run/rounding.h"
-#include "worker/scratch.h"
 
 enum {
   RUNS = 5,
@@ -81,7 +80,7 @@ static hsc_status *measure_rounding(hsc__blame *b) {
                                "inputs moved by a last place", rows));
   b->right.moved = json_incref(rows);
 done:
-  hsc_scratch_empty(directory);
+  hsc__blame_done_with(b, directory);
   hsc_answer_deinit(&answer);
   json_decref(rows);
   return status;
@@ -307,7 +306,7 @@ static hsc_status *run_device(hsc__blame *b, tally *t) {
       status = count_outputs(b, json_object_get(answer.body, "outputs"), t);
     hsc_answer_deinit(&answer);
     if (t->first && i > 0)
-      hsc_scratch_empty(directory);
+      hsc__blame_done_with(b, directory);
     HSC_TRY(status);
     // a refusal is the same each time, a hang costs its limit
     if (i > 0 && t->ended[HSC_OUTCOME_TIMEOUT] == b->runs)
@@ -574,6 +573,7 @@ static hsc_status *observe(hsc__blame *b, json_t *overrides, hsc_observer **out_
                                                      .seed = o->seed,
                                                      .limit_ns = o->limit_ns,
                                                      .reference_limit_ns = o->limit_ns,
+                                                     .memory = hsc__journal_memory(o->journal),
                                                      .stop = o->stop},
                              out_observer);
 }
@@ -625,6 +625,6 @@ hsc_status *hsc__blame_shows(hsc__blame *b, json_t *overrides, bool *out_shows, 
     *out_known = ok || *out_shows;
   }
   hsc_answer_deinit(&answer);
-  hsc_scratch_empty(directory);
+  hsc__blame_done_with(b, directory);
   return status;
 }

@@ -200,6 +200,7 @@ static hsc_status *change_runner(hsc_validation *v) {
   return hsc_lab_worker_create(&(hsc_lab_worker_options){.device = o->second_runner,
                                                          .executable = o->executable,
                                                          .no_disk_cache = true,
+                                                         .memory = o->memory,
                                                          .stop = o->stop},
                                &v->runner);
 }
@@ -255,7 +256,7 @@ static hsc_status *take_first(hsc_validation *v, json_t *stage, const char *path
 // them.
 static void keep_last(hsc_validation *v, json_t *outputs, const char *directory) {
   if (v->last_directory)
-    hsc_scratch_empty(v->last_directory);
+    hsc_worker_memory_done_with(v->options->memory, v->last_directory);
   json_decref(v->last_outputs);
   v->last_outputs = json_incref(outputs);
   v->last_directory = directory;
@@ -401,6 +402,14 @@ static hsc_status *finish(hsc_validation *v, const char *final_text, json_t *res
   return NULL;
 }
 
+static hsc_status *take_scratch(hsc_validation *v) {
+  const char *given = v->options->scratch;
+  if (!given)
+    return hsc_scratch_create(&v->scratch);
+  v->scratch = hsc_strdup(given);
+  return v->scratch ? hsc_dir_make(given) : hsc_status_out_of_memory();
+}
+
 hsc_status *hsc_validate(const hsc_validate_options *options, json_t **out_result) {
   hsc_validation v = {.options = options,
                       .runner_text = options->runner->text,
@@ -418,10 +427,11 @@ hsc_status *hsc_validate(const hsc_validate_options *options, json_t **out_resul
     HSC_GOTO(hsc_status_out_of_memory());
   HSC_GOTO(hsc_agreement_create("stage", &v.agreement));
   HSC_GOTO(hsc_pass_list_init(&list));
-  HSC_GOTO(hsc_scratch_create(&v.scratch));
+  HSC_GOTO(take_scratch(&v));
   HSC_GOTO(hsc_lab_worker_create(&(hsc_lab_worker_options){.device = options->device,
                                                            .executable = options->executable,
                                                            .no_disk_cache = true,
+                                                           .memory = options->memory,
                                                            .stop = options->stop},
                                  &compiler));
   hsc_passes_collect_options collect = {
@@ -443,6 +453,7 @@ hsc_status *hsc_validate(const hsc_validate_options *options, json_t **out_resul
   HSC_GOTO(hsc_lab_worker_create(&(hsc_lab_worker_options){.device = options->runner,
                                                            .executable = options->executable,
                                                            .no_disk_cache = true,
+                                                           .memory = options->memory,
                                                            .stop = options->stop},
                                  &v.runner));
   HSC_GOTO(take_stages(&v, &list));
@@ -458,7 +469,10 @@ done:
   hsc_agreement_destroy(v.agreement);
   hsc_lab_worker_destroy(compiler);
   hsc_lab_worker_destroy(v.runner);
-  hsc_scratch_destroy(v.scratch);
+  if (options->scratch)
+    hsc_free(v.scratch);
+  else
+    hsc_scratch_destroy(v.scratch);
   hsc_pass_list_deinit(&list);
   return status;
 }

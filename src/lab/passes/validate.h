@@ -38,7 +38,10 @@ typedef struct hsc_validate_options {
   const char *executable;  // to start workers with; NULL = the running one
   void (*progress)(void *user, int64_t done, int64_t total, const char *text);  // may be NULL
   void *user;
-  const volatile int *stop;  // NULL = never
+  const volatile int *stop;         // NULL = never
+  const hsc_worker_memory *memory;  // answers are looked for there first; NULL = none
+  // a directory that stays, for the files that those answers name; NULL = one that goes
+  const char *scratch;
 } hsc_validate_options;
 
 // The document of docs/schemas/passes_validate.json. A stage that cannot run is in it, with the

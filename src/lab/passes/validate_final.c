@@ -45,10 +45,12 @@ static hsc_status *run_on(const hsc_validation *v,
   *out_reason = NULL;
   if (!request)
     return hsc_status_out_of_memory();
-  hsc_status *status = hsc_lab_worker_create(
-      &(hsc_lab_worker_options){
-          .device = device, .executable = o->executable, .no_disk_cache = true, .stop = o->stop},
-      &worker);
+  hsc_status *status = hsc_lab_worker_create(&(hsc_lab_worker_options){.device = device,
+                                                                       .executable = o->executable,
+                                                                       .no_disk_cache = true,
+                                                                       .memory = o->memory,
+                                                                       .stop = o->stop},
+                                             &worker);
   if (!status)
     status = hsc_lab_worker_call(worker, request, limit_ns, &answer);
   if (!status && answer.outcome == HSC_OUTCOME_OK)
@@ -113,7 +115,7 @@ static hsc_status *ask_evaluator(
       *out_who = RUNNER_IS_WRONG;
   }
   json_decref(right);
-  hsc_scratch_empty(directory);
+  hsc_worker_memory_done_with(v->options->memory, directory);
   return status;
 }
 
@@ -196,7 +198,7 @@ hsc_status *hsc__validate_final(hsc_validation *v, hsc_arena *arena, const char 
   if (hsc_finding_parse(json_string_value(json_object_get(stage, "verdict")), &finding))
     *out_text = hsc_finding_text(finding);
 done:
-  hsc_scratch_empty(directory);
+  hsc_worker_memory_done_with(v->options->memory, directory);
   json_decref(made);
   json_decref(rows);
   return status;

@@ -10,7 +10,6 @@
 #include "lab/run/legal.h"
 #include "lab/run/outputs.h"
 #include "lab/run/rounding.h"
-#include "worker/scratch.h"
 
 // Seconds that the analysis gets where the evaluator is not what runs the stages: it was too slow
 // for them, or was not asked.
@@ -37,7 +36,7 @@ static hsc_status *measure_rounding(hsc_validation *v, hsc_arena *arena) {
     if (!status)
       v->moved = json_incref(rows);
   }
-  hsc_scratch_empty(directory);
+  hsc_worker_memory_done_with(v->options->memory, directory);
   hsc_answer_deinit(&answer);
   json_decref(rows);
   return status;
@@ -125,6 +124,7 @@ static hsc_status *derive_bounds(hsc_validation *v, hsc_arena *arena) {
       .seed = o->seed,
       .data = o->data,
       .limit_ns = hsc__validate_limit(o, evaluator ? o->limit_ns : beside_ns),
+      .memory = o->memory,
       .stop = o->stop};
   return hsc_legal_derive(&options, arena, &v->bounded, &v->denormals, &v->no_bounds);
 }

@@ -244,6 +244,8 @@ static hsc_status *recall(hsc__reducer *r, hsc__candidate *c) {
 
 static hsc_status *remember(hsc__reducer *r, const hsc__candidate *c) {
   const char *state = c->seen.shows ? "shows" : "hides";
+  if (c->seen.by_chance)
+    return NULL;
   HSC_TRY(hsc_map_put(r->seen, hsc_view_of(hsc_arena_strdup(r->result->arena, c->key)),
                       (void *)(uintptr_t)state));
   HSC_TRY(hsc_arena_status(r->result->arena));

@@ -86,6 +86,7 @@ static hsc_status *start_worker(const hsc_observer_options *o,
                                 .executable = o->executable,
                                 .no_disk_cache = true,
                                 .memory_limit_bytes = o->memory_limit_bytes,
+                                .memory = o->memory,
                                 .stop = o->stop},
       out_worker);
 }

@@ -15,6 +15,7 @@
 #include <jansson.h>
 
 #include "lab/devices/devices.h"
+#include "worker/worker_client.h"
 
 typedef enum hsc_symptom_kind {
 #define SYMPTOM(id, name, argument, doc) HSC_SYMPTOM_##id,
@@ -48,13 +49,14 @@ typedef struct hsc_observer_options {
   const hsc_device_spec *reference;  // copied; NULL = the reference evaluator
   // asked where the reference takes longer than its limit; NULL = nobody
   const hsc_device_spec *substitute;
-  json_t *overrides;           // compile options of the device, by XLA's names; NULL = none
-  const char *executable;      // to start workers with; NULL = the running one
-  const char *scratch;         // a directory of its own, which stays when it is gone
-  uint64_t seed;               // of inputs that are not given
-  int64_t limit_ns;            // of each job of the device; 0 = 20 s
-  int64_t reference_limit_ns;  // 0 = 20 s
-  size_t memory_limit_bytes;   // of a worker; 0 = nine tenths of the machine
+  json_t *overrides;                // compile options of the device, by XLA's names; NULL = none
+  const char *executable;           // to start workers with; NULL = the running one
+  const char *scratch;              // a directory of its own, which stays when it is gone
+  uint64_t seed;                    // of inputs that are not given
+  int64_t limit_ns;                 // of each job of the device; 0 = 20 s
+  int64_t reference_limit_ns;       // 0 = 20 s
+  size_t memory_limit_bytes;        // of a worker; 0 = nine tenths of the machine
+  const hsc_worker_memory *memory;  // answers are looked for there first; NULL = none
   const volatile int *stop;
 } hsc_observer_options;
 HSC_MUST_USE hsc_status *hsc_observer_create(const hsc_observer_options *options,
@@ -73,6 +75,7 @@ typedef struct hsc_looked_at {
 typedef struct hsc_observation {
   bool shows;
   bool known;       // false: could not be determined, and `text` says why; shows is false then
+  bool by_chance;   // not known because the reference's process ended: another look may tell
   char *text;       // what was seen, in one line; heap
   char *signature;  // CRASH, ERROR: what makes it the same; heap; else NULL
   double value;     // the difference, the factor, seconds or bytes; NaN = none

@@ -49,27 +49,40 @@ static bool any_difference(json_t *rows) {
   return false;
 }
 
-// What a last place of the inputs makes of the outputs; NULL when it cannot be determined.
-static hsc_status *measure_rounding(hsc_observer *o,
-                                    const hsc_looked_at *program,
-                                    json_t *outputs,
-                                    json_t **out_moved) {
+// What is known of a program whose outputs differ.
+typedef struct question {
+  hsc_observer *observer;
+  const hsc_looked_at *program;
+  json_t *right;  // outputs on the reference
+  json_t *moved;  // by a last place of the inputs; NULL = not asked, or cannot be determined
+  bool asked_moved;
+  bool lost;  // the reference's process ended over a question
+} question;
+
+static bool has_lost(const hsc_answer *answer) {
+  return answer->outcome == HSC_OUTCOME_ABORT || answer->outcome == HSC_OUTCOME_OUT_OF_MEMORY;
+}
+
+// Fills q->moved: what a last place of the inputs makes of the outputs; NULL when it cannot be
+// determined.
+static hsc_status *measure_rounding(question *q) {
   hsc_answer answer = {0};
   double perturbation = 0;
   char *directory = NULL;
   json_t *rows = json_array();
   hsc_status *status = NULL;
-  *out_moved = NULL;
-  HSC_GOTO(hsc_program_perturbation(program->path, &perturbation));
+  HSC_GOTO(hsc_program_perturbation(q->program->path, &perturbation));
   HSC_GOTO(hsc_scratch_create(&directory));
   HSC_GOTO(hsc__observer_reference(
-      o, &(hsc__run){.program = program, .save_to = directory, .perturbation = perturbation},
+      q->observer,
+      &(hsc__run){.program = q->program, .save_to = directory, .perturbation = perturbation},
       &answer));
+  q->lost |= has_lost(&answer);
   if (answer.outcome != HSC_OUTCOME_OK)
     goto done;
-  HSC_GOTO(hsc_compare_outputs(outputs, json_object_get(answer.body, "outputs"), "inputs",
+  HSC_GOTO(hsc_compare_outputs(q->right, json_object_get(answer.body, "outputs"), "inputs",
                                "inputs moved by a last place", rows));
-  *out_moved = json_incref(rows);
+  q->moved = json_incref(rows);
 done:
   hsc_answer_deinit(&answer);
   hsc_scratch_destroy(directory);
@@ -79,27 +92,16 @@ done:
 
 // The reference's outputs once more, each with the file of its bounds; NULL where the evaluator
 // cannot say, or not in time.
-static hsc_status *derive_bounds(hsc_observer *o,
-                                 const hsc_looked_at *program,
-                                 const char *directory,
-                                 json_t **out_outputs) {
+static hsc_status *derive_bounds(question *q, const char *directory, json_t **out_outputs) {
   hsc_answer answer = {0};
   *out_outputs = NULL;
-  HSC_TRY(hsc__observer_bounds(o, program, directory, &answer));
+  HSC_TRY(hsc__observer_bounds(q->observer, q->program, directory, &answer));
+  q->lost |= has_lost(&answer);
   if (answer.outcome == HSC_OUTCOME_OK)
     *out_outputs = json_incref(json_object_get(answer.body, "outputs"));
   hsc_answer_deinit(&answer);
   return NULL;
 }
-
-// What is known of a program whose outputs differ.
-typedef struct question {
-  hsc_observer *observer;
-  const hsc_looked_at *program;
-  json_t *right;  // outputs on the reference
-  json_t *moved;  // by a last place of the inputs; NULL = not asked, or cannot be determined
-  bool asked_moved;
-} question;
 
 // Whether the open part of a row is beyond what a last place of the inputs makes of this output:
 // NaN and whole numbers too may turn on the rounding of a float. Where that cannot be determined
@@ -107,7 +109,7 @@ typedef struct question {
 static hsc_status *is_beyond_rounding(question *q, json_t *row, size_t output, bool *out_beyond) {
   *out_beyond = false;
   if (!q->asked_moved)
-    HSC_TRY(measure_rounding(q->observer, q->program, q->right, &q->moved));
+    HSC_TRY(measure_rounding(q));
   q->asked_moved = true;
   open_part open = open_part_of(row);
   *out_beyond = open.nans > 0 || number_of(row, "tolerance") == 0;
@@ -154,7 +156,11 @@ static hsc_status *judge(question *q, json_t *rows, hsc_observation *out) {
     out->shows = true;
     out->value = fmax(out->value, max_abs);
   }
-  if (!out->shows)
+  out->by_chance = q->lost && !out->shows && !q->moved;
+  out->known &= !out->by_chance;
+  if (out->by_chance)
+    hsc_bytes_printf(&text, "outputs differ, and the reference ended over what rounding may do");
+  else if (!out->shows)
     hsc_bytes_printf(&text, "outputs agree with the reference within rounding");
   HSC_GOTO(hsc_bytes_status(&text));
   out->text = hsc_strdup(hsc_bytes_text(&text));
@@ -182,7 +188,7 @@ static hsc_status *compare(question *q, json_t *seen, hsc_observation *out) {
       goto done;
     }
     HSC_GOTO(hsc_scratch_create(&directory));
-    HSC_GOTO(derive_bounds(q->observer, q->program, directory, &bounded));
+    HSC_GOTO(derive_bounds(q, directory, &bounded));
     if (bounded) {
       json_array_clear(rows);
       HSC_GOTO(hsc_compare_outputs(bounded, seen, "reference", "device", rows));

@@ -34,6 +34,7 @@ static hsc_status *ask(const hsc_legal_options *o, const char *directory, hsc_an
   hsc_status *status = hsc_lab_worker_create(&(hsc_lab_worker_options){.device = &evaluator,
                                                                        .executable = o->executable,
                                                                        .no_disk_cache = true,
+                                                                       .memory = o->memory,
                                                                        .stop = o->stop},
                                              &worker);
   if (!status)

@@ -12,6 +12,7 @@
 #include "base/core/memory.h"
 #include "base/core/status.h"
 #include "lab/verdict/agreement.h"
+#include "worker/worker_client.h"
 
 typedef struct hsc_legal_options {
   const char *program;
@@ -24,6 +25,7 @@ typedef struct hsc_legal_options {
   json_t *data;              // "data" of the jobs; NULL = the seed's. Borrowed
   int64_t limit_ns;          // of the caller's; no more than a minute is taken
   const volatile int *stop;  // NULL = never
+  const hsc_worker_memory *memory;  // answers are looked for there first; NULL = none
 } hsc_legal_options;
 
 // *out_bounded: "outputs" of a "bounds" job, a new reference; NULL where it cannot be derived, and

@@ -269,8 +269,12 @@ done:
 
 hsc_status *hsc_store_end(
     hsc_store *store, int64_t experiment, hsc_status *status, bool interrupted, json_t *result) {
-  const char *state = interrupted ? "interrupted" : "done";
-  hsc_status *finish = hsc_store_finish(store, experiment, status ? "failed" : state, result);
+  const char *state = "done";
+  if (interrupted)
+    state = "interrupted";
+  if (status && hsc_status_code(status) != HSC_CANCELLED)
+    state = "failed";
+  hsc_status *finish = hsc_store_finish(store, experiment, state, result);
   if (!status)
     return finish;
   hsc_status_free(finish);
