@@ -9,6 +9,7 @@
 #include "lab/reduce/reduction.h"
 #include "lab/reduce/reduction_files.h"
 #include "lab/run/given_inputs.h"
+#include "lab/run/json_tree.h"
 #include "worker/lab_compile.h"
 
 typedef struct reduce_args {
@@ -104,6 +105,32 @@ static const char *base_name(const reduce_args *args, hsc_arena *arena) {
   return args->output ? base : hsc_arena_printf(arena, "%s-reduced", base);
 }
 
+static long long integer_of(json_t *object, const char *key) {
+  return (long long)json_integer_value(json_object_get(object, key));
+}
+
+// A symptom that comes and goes, and a smallest program that did not show it afresh.
+static void print_doubts(hsc_cli *cli, json_t *document) {
+  json_t *rate = json_object_get(document, "rate");
+  json_t *back = json_object_get(document, "fell_back");
+  if (rate)
+    hsc_cli_paragraph(cli,
+                      "it comes and goes: the whole shows it in %lld of %lld looks; every "
+                      "candidate was looked at up to %lld times\n\n",
+                      integer_of(rate, "shows"), integer_of(rate, "looks"),
+                      integer_of(rate, "repeats"));
+  if (json_is_true(json_object_get(back, "found")))
+    hsc_cli_paragraph(cli,
+                      "the smallest, of %lld instructions, did not show it afresh (%s): this is "
+                      "the smallest step before it, of those tried, that does in every form\n\n",
+                      integer_of(back, "instructions"), hsc_json_text(back, "forms"));
+  else if (back)
+    hsc_cli_paragraph(cli,
+                      "it does not show afresh (%s), nor does any step before it that was "
+                      "tried in every form\n\n",
+                      hsc_json_text(back, "forms"));
+}
+
 static hsc_status *print_result(hsc_cli *cli, const hsc_reduction *reduction, json_t *document) {
   hsc_bytes text = {0};
   hsc_module_print(reduction->module, &(hsc_print_options){.no_metadata = true}, &text);
@@ -115,6 +142,7 @@ static hsc_status *print_result(hsc_cli *cli, const hsc_reduction *reduction, js
   hsc_cli_print(cli, "%lld %s, %lld looks, %.1f s%s\n\n", (long long)reduction->steps,
                 hsc_plural((double)reduction->steps, "step", "steps"), (long long)reduction->looks,
                 reduction->seconds, reduction->complete ? "" : "; the time budget ended it");
+  print_doubts(cli, document);
   hsc_cli_print(cli, "%s\n", hsc_bytes_text(&text));
   json_t *form;
   const char *key;

@@ -136,6 +136,47 @@ def forms_that_do_not_show(folder):
     check("and the document says so", document["verified"] is False, document)
 
 
+def earlier_step_that_shows(folder):
+    """What is written shows it only beside a tanh, which candidates do not need."""
+    place = Place(folder, "back")
+    tanh = "case {} in */small.*) grep -q tanh {} || exit 1;; esac"
+    code, document = place.reduce(f"{tanh}; {SHOWS}")
+    back = document.get("fell_back", {})
+    check("a smallest that hides it afresh is not what is written", code == 0, document)
+    check("what is written shows it afresh", document["verified"] and "tanh" in place.text())
+    check(
+        "the document says from where it went back",
+        back.get("found")
+        and back["steps"] > 0
+        and back["instructions"] < document["instructions_after"]
+        and "hlo" in back["forms"],
+        document,
+    )
+    smaller = [
+        step for step in document["trail"] if step["instructions"] < document["instructions_after"]
+    ]
+    check("no more than it must", smaller and len(smaller) <= back.get("steps", 0), document)
+
+
+def comes_and_goes(folder):
+    """Every third look shows it: by one look each, nearly all candidates would hide it."""
+    place = Place(folder, "third")
+    looks = place.path / "looks"
+    third = f"echo >> {looks}; [ $(( $(wc -l < {looks}) % 3 )) -eq 0 ]"
+    code, document = place.reduce(f"{SHOWS} && {third}")
+    rate = document.get("rate", {})
+    check("a symptom of every third look is reduced", code == 0, document)
+    check(
+        "its rate is told",
+        0.2 < rate.get("shows", 0) / max(1, rate.get("looks", 0)) < 0.5,
+        document,
+    )
+    check("to what a lasting one is reduced to", document.get("instructions_after", 99) <= 3)
+    place = Place(folder, "always")
+    code, document = place.reduce(SHOWS)
+    check("one that lasts has no rate", "rate" not in document, document)
+
+
 def slow_by_chance(folder):
     """Every candidate is slow the first time it is looked at, only the exponential always."""
     place = Place(folder, "chance")
@@ -200,6 +241,8 @@ def main():
         goes_on_after_a_kill(folder, whole)
         keeps_to_its_budget(folder)
         forms_that_do_not_show(folder)
+        earlier_step_that_shows(folder)
+        comes_and_goes(folder)
         slow_by_chance(folder)
         full_disk(folder, whole)
     print(f"1..{len(results)}")

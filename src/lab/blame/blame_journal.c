@@ -33,13 +33,11 @@ enum {
 static const char DEVICE_KEY[] = "the device";
 
 struct hsc_blame_journal {
-  hsc_store *store;
+  hsc_task_table tasks;  // question -> answer; its `resumed`: an earlier process left answers
   hsc_arena *arena;
   hsc_worker_memory memory;
   const char *directory;
   int lock;             // descriptor of the directory, locked
-  int64_t experiment;   // 0 = none could be begun
-  bool resumed;         // there may be answers of an earlier process
   hsc_map *asked;       // question -> how often so far
   hsc_map *used;        // directories that this process has had written
   const char *key;      // of the question that was asked last; NULL = it is not kept
@@ -195,12 +193,10 @@ static void empty_unfinished(hsc_blame_journal *j, const json_t *request) {
 }
 
 static hsc_status *read_kept(hsc_blame_journal *j, json_t **out_kept) {
-  char *state = NULL;
-  char *message = NULL;
-  hsc_status *status =
-      hsc_store_get_task(j->store, j->experiment, j->key, &state, &message, out_kept);
-  hsc_free(state);
-  hsc_free(message);
+  hsc_task_row row = {0};
+  hsc_status *status = hsc_task_table_find(&j->tasks, j->key, &row);
+  *out_kept = row.answer ? json_incref(row.answer) : NULL;
+  hsc_task_row_deinit(&row);
   return status;
 }
 
@@ -216,10 +212,10 @@ static hsc_status *recall(void *user,
   *out_known = false;
   *out_device = NULL;
   j->key = NULL;
-  if (!j->experiment || (job && !strcmp(job, "drop")))
+  if (!j->tasks.experiment || (job && !strcmp(job, "drop")))
     return NULL;
   HSC_TRY(key_of(j, device, request, &j->key));
-  if (j->resumed)
+  if (j->tasks.resumed)
     note_problem(j, read_kept(j, &kept));
   if (json_is_object(kept) && has_its_files(kept)) {
     json_t *facts = json_object_get(kept, "device");
@@ -227,7 +223,7 @@ static hsc_status *recall(void *user,
     *out_device = json_is_object(facts) ? json_incref(facts) : NULL;
     *out_known = true;
     j->remembered++;
-  } else if (j->resumed) {
+  } else if (j->tasks.resumed) {
     empty_unfinished(j, request);
   }
   json_decref(kept);
@@ -240,10 +236,8 @@ static void keep(void *user, const hsc_answer *answer, json_t *device) {
     return;
   json_t *kept = json_of_answer(answer, device);
   if (kept)
-    note_problem(j, hsc_store_put_task(j->store, j->experiment,
-                                       &(hsc_task){.key = j->key,
-                                                   .status = hsc_outcome_text(answer->outcome),
-                                                   .answer = kept}));
+    note_problem(
+        j, hsc_task_table_keep(&j->tasks, j->key, hsc_outcome_text(answer->outcome), NULL, kept));
   json_decref(kept);
 }
 
@@ -352,24 +346,21 @@ static hsc_status *take_directory(hsc_blame_journal *j,
 }
 
 static hsc_status *begin_experiment(hsc_blame_journal *j,
+                                    hsc_store *store,
                                     const hsc_blame_options *o,
                                     const char *plan,
                                     const char *command,
                                     bool anew) {
-  if (!anew)
-    HSC_TRY(hsc_store_resumable(j->store, plan, &j->experiment));
-  j->resumed = j->experiment != 0;
-  if (j->resumed)
-    return hsc_store_reopen(j->store, j->experiment);
-  hsc_scratch_empty(j->directory);
-  return hsc_store_begin(j->store,
-                         &(hsc_experiment){.kind = "blame",
-                                           .command = command,
-                                           .device = o->device->text,
-                                           .subject = o->program,
-                                           .plan = plan,
-                                           .seed = o->seed},
-                         &j->experiment);
+  hsc_experiment experiment = {.kind = "blame",
+                               .command = command,
+                               .device = o->device->text,
+                               .subject = o->program,
+                               .plan = plan,
+                               .seed = o->seed};
+  HSC_TRY(hsc_task_table_begin(store, !anew, &experiment, &j->tasks));
+  if (!j->tasks.resumed)
+    hsc_scratch_empty(j->directory);
+  return NULL;
 }
 
 static void destroy(hsc_blame_journal *j) {
@@ -394,7 +385,7 @@ hsc_status *hsc_blame_journal_open(const hsc_blame_options *options,
   *out_journal = NULL;
   if (!j)
     return hsc_status_out_of_memory();
-  *j = (hsc_blame_journal){.store = store, .lock = -1};
+  *j = (hsc_blame_journal){.lock = -1};
   j->memory =
       (hsc_worker_memory){.user = j, .recall = recall, .keep = keep, .done_with = done_with};
   HSC_GOTO(hsc_arena_create(&j->arena));
@@ -405,7 +396,7 @@ hsc_status *hsc_blame_journal_open(const hsc_blame_options *options,
   if (!ours)
     goto done;
   // answers without their files are none
-  HSC_GOTO(begin_experiment(j, options, plan, command, fresh || !was_there));
+  HSC_GOTO(begin_experiment(j, store, options, plan, command, fresh || !was_there));
   *out_journal = j;
   j = NULL;
 done:
@@ -419,10 +410,9 @@ hsc_status *hsc_blame_journal_close(hsc_blame_journal *j, hsc_status *status, js
     return status;
   bool done = !status && document;
   if (done)
-    note_problem(j, hsc_store_finish(j->store, j->experiment, "done", document));
+    note_problem(j, hsc_task_table_end(&j->tasks, NULL, false, document));
   else
-    status = hsc_store_end(j->store, j->experiment, status,
-                           hsc_status_code(status) == HSC_CANCELLED, NULL);
+    status = hsc_task_table_end(&j->tasks, status, false, NULL);
   if (done) {
     hsc_scratch_empty(j->directory);
     rmdir(j->directory);
@@ -452,24 +442,22 @@ const char *hsc__journal_directory(const hsc_blame_journal *journal) {
 }
 
 bool hsc__journal_is_resumed(const hsc_blame_journal *journal) {
-  return journal && journal->resumed;
+  return journal && journal->tasks.resumed;
 }
 
 hsc_status *hsc__journal_meet(hsc_blame_journal *j, json_t *versions) {
   json_t *met = NULL;
-  if (!j || !j->experiment || !versions)
+  if (!j || !j->tasks.experiment || !versions)
     return NULL;
   j->key = DEVICE_KEY;
-  if (j->resumed)
+  if (j->tasks.resumed)
     note_problem(j, read_kept(j, &met));
-  if (j->resumed && !json_equal(met, versions)) {
-    j->resumed = false;  // another device under the same name: its answers are written over
+  if (j->tasks.resumed && !json_equal(met, versions)) {
+    j->tasks.resumed = false;  // another device under the same name: its answers are written over
     hsc_scratch_empty(j->directory);
   }
   json_decref(met);
-  note_problem(
-      j, hsc_store_put_task(j->store, j->experiment,
-                            &(hsc_task){.key = DEVICE_KEY, .status = "ok", .answer = versions}));
+  note_problem(j, hsc_task_table_keep(&j->tasks, DEVICE_KEY, "ok", NULL, versions));
   j->key = NULL;
   return NULL;
 }

@@ -13,7 +13,7 @@
 #pragma once
 
 #include "lab/blame/blame.h"
-#include "lab/store/store.h"
+#include "lab/dispatch/task_table.h"
 
 // `options` and `store` stay the caller's, longer than the journal. fresh: what an interrupted
 // blame was told is left alone. *out_journal NULL: another process is at the same blame, and has

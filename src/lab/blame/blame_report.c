@@ -145,6 +145,8 @@ static hsc_status *blame_again(folder *f) {
   hsc_blame_options o = *f->options;
   o.program = hsc_arena_printf(f->arena, "%s/reduced.hlo", f->report->directory);
   o.runs = 2;
+  o.journal = NULL;
+  o.data = NULL;
   if (json_array_size(json_object_get(f->reduced, "inputs")))
     return NULL;
   HSC_TRY(hsc_arena_status(f->arena));

@@ -13,6 +13,7 @@ void hsc_reduction_deinit(hsc_reduction *reduction) {
   hsc_module_destroy(reduction->module);
   json_decref(reduction->data);
   json_decref(reduction->trail);
+  json_decref(reduction->taken);
   hsc_observation_deinit(&reduction->before);
   hsc_observation_deinit(&reduction->after);
   hsc_scratch_destroy(reduction->scratch);
@@ -259,6 +260,15 @@ static hsc_status *open_experiment(hsc__reducer *r) {
   return hsc_task_table_begin(o->store, !o->fresh, &experiment, &r->result->tasks);
 }
 
+static hsc_status *does_not_show(const hsc__reducer *r, const hsc__candidate *c) {
+  const hsc_reduction *result = r->result;
+  return hsc_status_hint(HSC_ERR(FAILED_PRECONDITION, "%s does not show '%s': %s",
+                                 r->options->program ? r->options->program : "the program",
+                                 result->symptom.text ? result->symptom.text : "command",
+                                 c->seen.text ? c->seen.text : "nothing was seen"),
+                         "the symptom must be there before it can be reduced");
+}
+
 // The program as it came, flat: it must show the symptom.
 static hsc_status *look_first(hsc__reducer *r) {
   hsc_reduction *result = r->result;
@@ -266,6 +276,7 @@ static hsc_status *look_first(hsc__reducer *r) {
   hsc_reduced flat = {0};
   int first = -1;
   r->rule = "flatten";
+  r->repeats = hsc__first_looks(r);
   hsc_status *status = hsc_reduce_flatten(result->module, &flat);
   json_t *data = result->data;
   result->data = data ? json_incref(data) : json_array();
@@ -274,11 +285,7 @@ static hsc_status *look_first(hsc__reducer *r) {
   if (!status)
     status = hsc__candidates_try(r, &c, 1, &first);
   if (!status && first < 0)
-    status = hsc_status_hint(HSC_ERR(FAILED_PRECONDITION, "%s does not show '%s': %s",
-                                     r->options->program ? r->options->program : "the program",
-                                     result->symptom.text ? result->symptom.text : "command",
-                                     c.seen.text ? c.seen.text : "nothing was seen"),
-                             "the symptom must be there before it can be reduced");
+    status = does_not_show(r, &c);
   if (!status) {
     result->before = (hsc_observation){.shows = true,
                                        .known = true,
@@ -286,6 +293,7 @@ static hsc_status *look_first(hsc__reducer *r) {
                                        .value = result->after.value};
     if (result->after.signature)
       result->symptom.signature = hsc_arena_strdup(result->arena, result->after.signature);
+    status = hsc__reduce_rate(r, r->missed);
   }
   json_decref(data);
   hsc__candidate_deinit(&c);
@@ -302,7 +310,9 @@ hsc_status *hsc_reduce_program(const hsc_reduction_options *options, hsc_reducti
   HSC_GOTO(hsc_scratch_create(&result->scratch));
   HSC_GOTO(hsc_map_create(&r.seen));
   HSC_GOTO(hsc_map_create(&r.values));
-  if (!(result->trail = json_array()))
+  result->trail = json_array();
+  result->taken = json_array();
+  if (!result->trail || !result->taken)
     HSC_GOTO(hsc_status_out_of_memory());
   if (options->module)
     HSC_GOTO(hsc_module_clone(options->module, &result->module));

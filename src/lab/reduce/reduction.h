@@ -49,6 +49,10 @@ typedef struct hsc_reduction {
   bool complete;         // nothing gets smaller; false: the time budget ended it
   hsc_task_table tasks;  // what was seen of candidates; to be ended by the caller
   json_t *trail;         // of each step: {"rule", "instructions", "seconds"}
+  json_t *taken;         // of each step: {"program": file in `scratch`, "data", "seen", "value"}
+  // how often the whole showed the symptom, where it may come and go; and from that how many looks
+  // at a candidate say that it does not
+  int rate_shows, rate_looks, repeats;
 } hsc_reduction;
 void hsc_reduction_deinit(hsc_reduction *reduction);
 

@@ -208,6 +208,8 @@ typedef struct look {
   const hsc_symptom *symptom;
   const char *path;
   hsc__candidate *candidate;
+  int repeats;  // at most, until it shows
+  int count;    // how many there were
   hsc_status *status;
 } look;
 
@@ -219,7 +221,13 @@ static void *look_at(void *user) {
       .data = l->candidate->data,
       .instructions = hsc_module_instr_count(l->candidate->module),
   };
-  l->status = hsc_observer_look(l->observer, l->symptom, &program, &l->candidate->seen);
+  int64_t start_ns = hsc_now_ns();
+  do {
+    hsc_observation_deinit(&l->candidate->seen);
+    l->status = hsc_observer_look(l->observer, l->symptom, &program, &l->candidate->seen);
+    l->count++;
+  } while (!l->status && !l->candidate->seen.shows &&
+           !hsc__repeat_is_over(l->repeats, l->count, start_ns));
   return NULL;
 }
 
@@ -244,7 +252,9 @@ static hsc_status *recall(hsc__reducer *r, hsc__candidate *c) {
 
 static hsc_status *remember(hsc__reducer *r, const hsc__candidate *c) {
   const char *state = c->seen.shows ? "shows" : "hides";
-  if (c->seen.by_chance)
+  // of the whole nothing but that it shows it is kept: it is asked anew
+  bool whole_hides = r->result->steps == 0 && !c->seen.shows;
+  if (c->seen.by_chance || whole_hides)
     return NULL;
   HSC_TRY(hsc_map_put(r->seen, hsc_view_of(hsc_arena_strdup(r->result->arena, c->key)),
                       (void *)(uintptr_t)state));
@@ -292,7 +302,10 @@ static hsc_status *look_at_all(hsc__reducer *r, hsc__candidate *candidates, int 
     if (!c->module || c->known_before)
       continue;
     look *l = &looks[n++];
-    *l = (look){.observer = r->observers[n - 1], .symptom = &r->result->symptom, .candidate = c};
+    *l = (look){.observer = r->observers[n - 1],
+                .symptom = &r->result->symptom,
+                .candidate = c,
+                .repeats = r->repeats};
     hsc_status *unwritten = write_candidate(r, c, &l->path);
     if (!unwritten)
       continue;
@@ -318,10 +331,50 @@ static hsc_status *look_at_all(hsc__reducer *r, hsc__candidate *candidates, int 
       hsc_status_free(looks[i].status);
     else
       status = looks[i].status;
-    r->result->looks++;
+    r->result->looks += looks[i].count;
+    r->missed |= looks[i].count > 1;
     if (!status)
       status = remember(r, looks[i].candidate);
   }
+  return status;
+}
+
+hsc_status *hsc__look_at_smallest(hsc__reducer *r, bool *out_shows) {
+  hsc__candidate c = {.data = json_incref(r->result->data)};
+  look once = {.observer = r->observers[0], .symptom = &r->result->symptom, .candidate = &c};
+  *out_shows = false;
+  hsc_status *status = hsc_module_clone(r->result->module, &c.module);
+  if (!status)
+    status = write_candidate(r, &c, &once.path);
+  if (!status) {
+    look_at(&once);
+    status = once.status;
+    remove(once.path);
+    *out_shows = c.seen.shows;
+    r->result->looks++;
+  }
+  hsc__candidate_deinit(&c);
+  return status;
+}
+
+// The program of a step, for when a smaller one does not show it afresh.
+static hsc_status *keep_step(hsc__reducer *r) {
+  hsc_reduction *result = r->result;
+  hsc_bytes text = {0};
+  const char *path = hsc_arena_printf(result->arena, "%s/step_%lld.hlo", result->scratch,
+                                      (long long)result->steps);
+  HSC_TRY(hsc_arena_status(result->arena));
+  hsc_module_print(result->module, NULL, &text);
+  hsc_status *status = hsc_bytes_status(&text);
+  if (!status)
+    status = hsc_file_write_atomic(path, text.data, text.size);
+  hsc_bytes_deinit(&text);
+  if (!status &&
+      json_array_append_new(result->taken,
+                            json_pack("{s:s, s:O, s:s, s:o}", "program", path, "data", result->data,
+                                      "seen", result->after.text ? result->after.text : "", "value",
+                                      hsc_json_real(result->after.value))))
+    status = hsc_status_out_of_memory();
   return status;
 }
 
@@ -347,7 +400,7 @@ static hsc_status *take(hsc__reducer *r, hsc__candidate *c) {
                                   hsc_json_real((double)(hsc_now_ns() - r->start_ns) / 1e9)));
   if (r->options->progress)
     r->options->progress(r->options->user, result->steps, result->instructions_after, r->rule);
-  return NULL;
+  return keep_step(r);
 }
 
 // A clock that is asked about many candidates says yes to one by chance some day, and all that is

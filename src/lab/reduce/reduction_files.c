@@ -105,6 +105,11 @@ static void note_form(
                 shows == NOT_RUN ? json_null() : json_boolean(shows == SHOWS), "seen", seen));
 }
 
+// A symptom that comes and goes is looked for as often as in candidates.
+static int repeats_of(const writing *w) {
+  return w->reduction->repeats > 1 ? w->reduction->repeats : 1;
+}
+
 static hsc_status *write_program(writing *w,
                                  const char *form,
                                  hsc_format format,
@@ -126,9 +131,11 @@ static hsc_status *write_program(writing *w,
     status = hsc_file_write_atomic(path, text.data, text.size);
   if (!status)
     status = hsc_observer_create(&o, &observer);
-  if (!status)
+  for (int i = 0; !status && !seen.shows && i < repeats_of(w); i++) {
+    hsc_observation_deinit(&seen);
     status = hsc_observer_look(observer, &w->reduction->symptom,
                                &(hsc_looked_at){.path = path, .data = w->data}, &seen);
+  }
   if (!status)
     note_form(w, form, path, seen.shows ? SHOWS : HIDES, seen.text ? seen.text : "");
   if (!status && format == HSC_FORMAT_HLO_TEXT && w->reduction->symptom.kind == HSC_SYMPTOM_WRONG)
@@ -152,11 +159,13 @@ static const char *last_line(hsc_arena *arena, const char *text) {
 
 // Exit code 1 of a script with expected numbers: they are not what it got. Crashes and hangs are
 // told by how it ended.
-static hsc_status *run_script(writing *w, const char *path) {
+// *out_again: it ran and did not show it.
+static hsc_status *run_script(writing *w, const char *path, bool *out_again) {
   const hsc_device_spec *device = w->options->observer.device;
   hsc_symptom_kind kind = w->reduction->symptom.kind;
   hsc_child *child = NULL;
   hsc_child_exit end = {0};
+  *out_again = false;
   if (!device || device->source != HSC_DEVICE_PYTHON) {
     note_form(w, "jax", path, NOT_RUN, "not run: the device has no Python of its own");
     return NULL;
@@ -182,6 +191,7 @@ static hsc_status *run_script(writing *w, const char *path) {
   if (!status)
     note_form(w, "jax", path, no_jax ? NOT_RUN : (shown)shows,
               no_jax ? "not run: no jax in the device's Python" : said);
+  *out_again = !status && !no_jax && !shows;
   hsc_child_destroy(child);
   return status;
 }
@@ -200,7 +210,10 @@ static hsc_status *write_script(writing *w, const char *path) {
   if (!status)
     status = hsc_file_write_atomic(path, text.data, text.size);
   hsc_bytes_deinit(&text);
-  return status ? status : run_script(w, path);
+  bool again = true;
+  for (int i = 0; !status && again && i < repeats_of(w); i++)
+    status = run_script(w, path, &again);
+  return status;
 }
 
 // ---- the whole ----------------------------------------------------------------------------------
@@ -231,6 +244,10 @@ static json_t *document_of(const writing *w) {
       (json_int_t)r->remembered, "seconds", hsc_json_real(r->seconds), "complete", r->complete,
       "verified", all_show(w->runs), "seen", r->after.text, "signature", r->symptom.signature,
       "value", hsc_json_real(r->after.value));
+  if (r->rate_shows < r->rate_looks)
+    json_object_set_new(document, "rate",
+                        json_pack("{s:i, s:i, s:i}", "shows", r->rate_shows, "looks", r->rate_looks,
+                                  "repeats", r->repeats));
   json_object_set(document, "files", w->files);
   json_object_set(document, "inputs", w->input_files);
   json_object_set(document, "runs", w->runs);
@@ -261,10 +278,11 @@ static hsc_status *drop_notes(writing *w) {
   return NULL;
 }
 
-hsc_status *hsc_reduction_write(const hsc_reduction_options *options,
-                                const hsc_reduction *reduction,
-                                const char *base,
-                                json_t **out_document) {
+// The forms of the program that the reduction holds.
+static hsc_status *write_forms(const hsc_reduction_options *options,
+                               const hsc_reduction *reduction,
+                               const char *base,
+                               json_t **out_document) {
   writing w = {.options = options,
                .reduction = reduction,
                .base = base,
@@ -295,4 +313,138 @@ done:
   hsc_module_destroy(w.module);
   hsc_arena_destroy(w.arena);
   return status;
+}
+
+// ---- when the smallest does not show it afresh --------------------------------------------------
+
+// Takes a step of the trail in place of the program that the reduction holds.
+static hsc_status *go_back_to(hsc_reduction *reduction, size_t step) {
+  json_t *taken = json_array_get(reduction->taken, step);
+  hsc_module *module = NULL;
+  HSC_TRY(hsc_program_read_file(hsc_json_text(taken, "program"), &module));
+  hsc_module_destroy(reduction->module);
+  json_decref(reduction->data);
+  hsc_free(reduction->after.text);
+  reduction->module = module;
+  reduction->data = json_incref(json_object_get(taken, "data"));
+  reduction->after.text = hsc_strdup(hsc_json_text(taken, "seen"));
+  reduction->after.value = hsc_json_number(json_object_get(taken, "value"));
+  reduction->instructions_after = hsc_module_instr_count(module);
+  return NULL;
+}
+
+// Forms that ran and did not show it, as "hlo, jax".
+static char *forms_that_hide(json_t *runs) {
+  const char *form;
+  json_t *run;
+  hsc_bytes names = {0};
+  json_object_foreach (runs, form, run)
+    if (json_is_false(json_object_get(run, "shows")))
+      hsc_bytes_printf(&names, "%s%s", names.size ? ", " : "", form);
+  return hsc_bytes_take(&names);
+}
+
+typedef struct falling_back {
+  const hsc_reduction_options *options;
+  hsc_reduction *reduction;
+  const char *base;
+  json_t *runs;  // of the smallest
+  size_t at;     // the step that is written
+  int tries;     // so far
+  int64_t start_ns;
+  json_t *document;  // of that step
+} falling_back;
+
+// Every form that ran shows it, and so does what hid it in the smallest.
+static bool is_better(const falling_back *f) {
+  json_t *now = json_object_get(f->document, "runs");
+  const char *form;
+  json_t *run;
+  json_object_foreach (f->runs, form, run)
+    if (json_is_false(json_object_get(run, "shows")) &&
+        !json_is_true(json_object_get(json_object_get(now, form), "shows")))
+      return false;
+  return json_is_true(json_object_get(f->document, "verified"));
+}
+
+static hsc_status *try_step(falling_back *f, size_t step, bool *out_shows) {
+  *out_shows = false;
+  HSC_TRY(go_back_to(f->reduction, step));
+  json_decref(f->document);
+  f->document = NULL;
+  f->at = step;
+  f->tries++;
+  HSC_TRY(write_forms(f->options, f->reduction, f->base, &f->document));
+  *out_shows = is_better(f);
+  return NULL;
+}
+
+static bool may_try(const falling_back *f) {
+  enum { MOST_TRIES = 12 };
+  double seconds = (double)(hsc_now_ns() - f->start_ns) * 1e-9;
+  double budget_s = f->options->budget_s;
+  return f->tries < MOST_TRIES && !(budget_s > 0 && seconds > budget_s / 2);
+}
+
+// Back from the end by one step, two, four, then by halving to the smallest that shows it. Where
+// none does, the smallest stays.
+static hsc_status *find_step(falling_back *f, size_t smallest) {
+  size_t hides = smallest;
+  size_t shows = smallest;
+  for (size_t back = 1; shows == smallest && hides > 0 && may_try(f); back *= 2) {
+    size_t step = back < smallest ? smallest - back : 0;
+    bool found = false;
+    HSC_TRY(try_step(f, step, &found));
+    *(found ? &shows : &hides) = step;
+  }
+  while (shows < smallest && hides - shows > 1 && may_try(f)) {
+    size_t step = shows + (hides - shows) / 2;
+    bool found = false;
+    HSC_TRY(try_step(f, step, &found));
+    *(found ? &shows : &hides) = step;
+  }
+  bool again = false;
+  return f->at == shows ? NULL : try_step(f, shows, &again);
+}
+
+static hsc_status *fall_back(const hsc_reduction_options *options,
+                             hsc_reduction *reduction,
+                             const char *base,
+                             json_t **io_document) {
+  size_t smallest = json_array_size(reduction->taken) - 1;
+  falling_back f = {.options = options,
+                    .reduction = reduction,
+                    .base = base,
+                    .runs = json_incref(json_object_get(*io_document, "runs")),
+                    .at = smallest,
+                    .start_ns = hsc_now_ns()};
+  int64_t instructions = reduction->instructions_after;
+  char *forms = forms_that_hide(f.runs);
+  f.document = json_incref(*io_document);
+  hsc_status *status = forms ? find_step(&f, smallest) : hsc_status_out_of_memory();
+  if (!status) {
+    json_object_set_new(
+        f.document, "fell_back",
+        json_pack("{s:I, s:I, s:s, s:b}", "steps", (json_int_t)(smallest - f.at), "instructions",
+                  (json_int_t)instructions, "forms", forms, "found", f.at != smallest));
+    json_decref(*io_document);
+    *io_document = json_incref(f.document);
+  }
+  json_decref(f.document);
+  json_decref(f.runs);
+  hsc_free(forms);
+  return status;
+}
+
+hsc_status *hsc_reduction_write(const hsc_reduction_options *options,
+                                hsc_reduction *reduction,
+                                const char *base,
+                                json_t **out_document) {
+  HSC_TRY(write_forms(options, reduction, base, out_document));
+  char *forms = forms_that_hide(json_object_get(*out_document, "runs"));
+  bool some_hide = forms && *forms;
+  hsc_free(forms);
+  if (!some_hide || json_array_size(reduction->taken) < 2)
+    return NULL;
+  return fall_back(options, reduction, base, out_document);
 }

@@ -7,9 +7,11 @@
 // that the seed does not make as <base>.input<N>.bin. Each program is run afresh, in new processes:
 // the two files by an observer as the reduction's were, the script by the device's Python.
 // *out_document: docs/schemas/reduce.json. A form that cannot be written is null there, one that
-// was not run has "shows": null, and why; "verified" is true when all that were run show it.
+// was not run has "shows": null, and why; "verified" is true when all that were run show it. Where
+// one that was run does not, the files, the document and the reduction become those of the smallest
+// earlier step of which all show it ("fell_back" says so); where no step is like that they stay.
 HSC_MUST_USE hsc_status *hsc_reduction_write(const hsc_reduction_options *options,
-                                             const hsc_reduction *reduction,
+                                             hsc_reduction *reduction,
                                              const char *base,
                                              json_t **out_document);
 

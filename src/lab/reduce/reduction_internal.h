@@ -28,6 +28,8 @@ typedef struct hsc__reducer {
   int64_t file_count;
   const char *rule;        // that is being tried
   const char *first_path;  // of the original, flat
+  bool missed;             // a candidate did not show it at the first look
+  int repeats;             // looks at a candidate before it is said not to show it
 } hsc__reducer;
 
 bool hsc__reducer_is_late(const hsc__reducer *r);
@@ -44,5 +46,16 @@ HSC_MUST_USE hsc_status *hsc__candidates_try(hsc__reducer *r,
                                              hsc__candidate *candidates,
                                              int count,
                                              int *out_first);
+// reduction_rate.c
+// How often the whole is looked at until it shows the symptom.
+int hsc__first_looks(const hsc__reducer *r);
+// Whether so many looks, the first of them at start_ns, are enough to say that it does not show.
+bool hsc__repeat_is_over(int repeats, int looks, int64_t start_ns);
+// Counts how often the whole shows the symptom, and sets r->repeats. `misses`: it has not in some
+// look already.
+HSC_MUST_USE hsc_status *hsc__reduce_rate(hsc__reducer *r, bool misses);
+// One look at the smallest program so far; nothing of it is kept.
+HSC_MUST_USE hsc_status *hsc__look_at_smallest(hsc__reducer *r, bool *out_shows);
+
 // Simpler values for the inputs: zeros, ones, small whole numbers.
 HSC_MUST_USE hsc_status *hsc__reduce_inputs(hsc__reducer *r);

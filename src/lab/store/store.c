@@ -270,9 +270,9 @@ done:
 hsc_status *hsc_store_end(
     hsc_store *store, int64_t experiment, hsc_status *status, bool interrupted, json_t *result) {
   const char *state = "done";
-  if (interrupted)
+  if (interrupted || hsc_status_code(status) == HSC_CANCELLED)
     state = "interrupted";
-  if (status && hsc_status_code(status) != HSC_CANCELLED)
+  else if (status)
     state = "failed";
   hsc_status *finish = hsc_store_finish(store, experiment, state, result);
   if (!status)
