@@ -37,6 +37,7 @@ struct hsc_blame_journal {
   hsc_arena *arena;
   hsc_worker_memory memory;
   const char *directory;
+  int64_t limit_ns;     // of a job of the blame
   int lock;             // descriptor of the directory, locked
   hsc_map *asked;       // question -> how often so far
   hsc_map *used;        // directories that this process has had written
@@ -230,9 +231,11 @@ static hsc_status *recall(void *user,
   return NULL;
 }
 
-static void keep(void *user, const hsc_answer *answer, json_t *device) {
+static void keep(void *user, const hsc_answer *answer, int64_t timeout_ns, json_t *device) {
   hsc_blame_journal *j = user;
-  if (!j->key)
+  // what the time budget cut off is asked again
+  bool cut_off = answer->outcome == HSC_OUTCOME_TIMEOUT && timeout_ns < j->limit_ns;
+  if (!j->key || cut_off)
     return;
   json_t *kept = json_of_answer(answer, device);
   if (kept)
@@ -385,7 +388,7 @@ hsc_status *hsc_blame_journal_open(const hsc_blame_options *options,
   *out_journal = NULL;
   if (!j)
     return hsc_status_out_of_memory();
-  *j = (hsc_blame_journal){.lock = -1};
+  *j = (hsc_blame_journal){.lock = -1, .limit_ns = options->limit_ns};
   j->memory =
       (hsc_worker_memory){.user = j, .recall = recall, .keep = keep, .done_with = done_with};
   HSC_GOTO(hsc_arena_create(&j->arena));
