@@ -1,5 +1,10 @@
 // reduction_candidate.c - candidates: the values of their inputs, their keys, looks at several at
 // once.
+//
+// How to read: hsc__candidate_make makes one, with the values that its new parameters had in the
+// smallest program so far; hsc__candidates_try looks at several, in threads, unless an earlier look
+// or the store knows them, and takes the first that shows the symptom. Simpler inputs are at the
+// end.
 #include <pthread.h>
 #include <stdlib.h>
 

@@ -1,9 +1,9 @@
 // reduction_rate.c - symptoms that come and go: how often the program shows it, and from that how
 // many looks at a candidate say that it does not.
 //
-// A candidate is dropped when it showed nothing in so many looks that a program with the rate of the
-// whole would have shown it in nineteen of twenty cases; one look that shows it is enough to take
-// it, for what is wrong once is wrong.
+// A candidate is dropped when it showed nothing in so many looks that a program with the rate of
+// the whole would have shown it in nineteen of twenty cases; one look that shows it is enough to
+// take it, for what is wrong once is wrong.
 #include <math.h>
 
 #include "base/core/clock.h"
@@ -21,8 +21,8 @@ static const double MOST_FIRST_S = 20;       // of looks at a whole that does no
 static const double SHARE_OF_BUDGET = 0.05;  // for looks at one that may always show it
 static const char RATE_KEY[] = "rate";
 
-// Costs have statistics of their own; a hang costs its limit each time, and what a compiler makes of
-// a program it makes each time.
+// Costs have statistics of their own; a hang costs its limit each time, and what a compiler makes
+// of a program it makes each time.
 static bool can_come_and_go(const hsc__reducer *r) {
   switch (r->result->symptom.kind) {
     case HSC_SYMPTOM_WRONG:
