@@ -204,14 +204,7 @@ static const char *groups_text(hsc__importer *im, const hsc__layout *l, int dim)
     for (int64_t piece = 0; piece < count; piece++)
       for (int64_t other = 0; other < m->device_count; other++) {
         hsc__mesh_coordinates(m, other, at);
-        bool fits = hsc__layout_piece_of(l, dim, at) == piece;
-        for (int a = 0; a < m->axis_count && fits; a++) {
-          bool cuts = false;
-          for (int k = 0; k < l->counts[dim]; k++)
-            cuts |= l->axes[dim][k] == a;
-          fits = cuts || at[a] == first[a];
-        }
-        if (fits)
+        if (hsc__layout_piece_of(l, dim, at) == piece && hsc__layout_beside(l, dim, first, at))
           hsc_bytes_printf(&text, "%s%lld", piece ? "," : "",
                            (long long)hsc__mesh_partition(m, other));
       }

@@ -150,6 +150,25 @@ int64_t hsc__layout_piece_of(const hsc__layout *layout, int dim, const int64_t a
 // may turn out to be unneeded
 HSC_MUST_USE hsc_status *hsc__sdy_made(hsc__importer *im, hsc_instr *instr);
 
+// ---- windows over cut dimensions (sdy_halo.c) ---------------------------------------------------
+
+// Whether parts with halos give the parts of the result, sizes of the whole input and output.
+bool hsc__sdy_has_halo(const hsc_window_dim *w, int64_t input, int64_t output);
+// Whether each part of the input has as many rows as its neighbours need of it.
+bool hsc__sdy_halos_fit(const hsc_instr *conv, const hsc__layout *input);
+// *in_out_part: of the input, cut as `input` says, becomes the one with halos; *attr, the
+// convolution's, pads no more where it has them.
+HSC_MUST_USE hsc_status *hsc__sdy_add_halos(hsc__importer *im,
+                                            hsc_builder *b,
+                                            const hsc__layout *input,
+                                            hsc_attr *attr,
+                                            hsc_instr **in_out_part);
+// Whether two places differ in nothing but the axes that cut this dimension.
+bool hsc__layout_beside(const hsc__layout *layout,
+                        int dim,
+                        const int64_t a[HSC__MOST_AXES],
+                        const int64_t b[HSC__MOST_AXES]);
+
 // ---- what an import with several partitions keeps -----------------------------------------------
 
 struct hsc__sdy {

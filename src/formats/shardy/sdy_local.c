@@ -23,6 +23,20 @@ int64_t hsc__layout_piece_of(const hsc__layout *layout, int dim, const int64_t a
   return piece;
 }
 
+bool hsc__layout_beside(const hsc__layout *layout,
+                        int dim,
+                        const int64_t a[HSC__MOST_AXES],
+                        const int64_t b[HSC__MOST_AXES]) {
+  for (int axis = 0; axis < layout->mesh->axis_count; axis++) {
+    bool cuts = false;
+    for (int k = 0; k < layout->counts[dim]; k++)
+      cuts |= layout->axes[dim][k] == axis;
+    if (!cuts && a[axis] != b[axis])
+      return false;
+  }
+  return true;
+}
+
 static bool divides(const hsc__layout *layout, const hsc_shape *shape) {
   for (int d = 0; d < shape->rank && d < layout->rank; d++)
     if (layout->counts[d] && shape->dims[d] % hsc__layout_pieces(layout, d))
@@ -181,6 +195,12 @@ static hsc_attr local_attr(hsc__importer *im,
       }
       attr.gather.slice_sizes = hsc_dims_copy(arena, attr.gather.slice_sizes.count, values);
       break;
+    case HSC_OP_CONVOLUTION:  // groups of features are cut as the features are
+      if (attr.conv.feature_groups > 1)
+        attr.conv.feature_groups = attr.conv.feature_groups *
+                                   operands[0]->shape.dims[attr.conv.dims.input_feature] /
+                                   instr->operands[0]->shape.dims[attr.conv.dims.input_feature];
+      break;
     case HSC_OP_CUSTOM_CALL: {  // layouts of the parts
       hsc_shape *layouts = HSC_NEW_ARRAY(arena, hsc_shape, attr.custom.operand_layout_count + 1);
       for (int i = 0; layouts && i < attr.custom.operand_layout_count && i < instr->operand_count;
@@ -196,6 +216,17 @@ static hsc_attr local_attr(hsc__importer *im,
       break;
   }
   return attr;
+}
+
+// Groups of features stay whole, and neighbours have the rows that windows reach into.
+static bool convolves_on_parts(const hsc_instr *conv,
+                               const hsc__layout *result,
+                               const hsc__layout *input) {
+  int feature = (int)conv->attr.conv.dims.output_feature;
+  int64_t groups = conv->attr.conv.feature_groups;
+  bool whole_groups =
+      groups <= 1 || !result->counts[feature] || groups % hsc__layout_pieces(result, feature) == 0;
+  return whole_groups && hsc__sdy_halos_fit(conv, input);
 }
 
 static hsc_status *local_of(hsc__importer *im,
@@ -250,6 +281,8 @@ static hsc_status *on_parts(hsc__importer *im,
     if (!divides(&needed[i], shape))
       return NULL;
   }
+  if (instr->op == HSC_OP_CONVOLUTION && !convolves_on_parts(instr, layout, &needed[0]))
+    return NULL;
   for (int i = 0; i < instr->operand_count; i++)
     HSC_TRY(local_of(im, b, op, &needed[i], instr->operands[i], depth + 1, &operands[i]));
   for (int i = 0; i < results; i++) {
@@ -265,6 +298,8 @@ static hsc_status *on_parts(hsc__importer *im,
     return NULL;
   }
   hsc_attr attr = local_attr(im, instr, layout, &locals[0], operands);
+  if (instr->op == HSC_OP_CONVOLUTION)
+    HSC_TRY(hsc__sdy_add_halos(im, b, &needed[0], &attr, &operands[0]));
   hsc_instr *made = hsc_build_op(b, instr->op, shape, &attr, instr->operand_count, operands,
                                  instr->called_count, instr->called);
   made->frontend_attributes = instr->frontend_attributes;
@@ -633,6 +668,8 @@ static hsc_status *plan_reduction(hsc__importer *im,
   for (int i = 0; i < count; i++)
     if (!divides(&operands[i], &instr->operands[i]->shape))
       *out_axes = 0;
+  if (instr->op == HSC_OP_CONVOLUTION && !convolves_on_parts(instr, result, &operands[0]))
+    *out_axes = 0;
   return NULL;
 }
 
@@ -657,8 +694,11 @@ static hsc_status *reduce_parts(hsc__importer *im,
       HSC_TRY(local_of(im, b, op, &wanted[i], instr->operands[i], 0, &operands[i]));
   }
   HSC_TRY(hsc__sdy_local_shape(im, op, &natural, &instr->shape, &shape));
-  hsc_instr *part = hsc_build_op(b, instr->op, shape, &instr->attr, 2, operands,
-                                 instr->called_count, instr->called);
+  hsc_attr attr = instr->attr;
+  if (instr->op == HSC_OP_CONVOLUTION)
+    HSC_TRY(hsc__sdy_add_halos(im, b, &wanted[0], &attr, &operands[0]));
+  hsc_instr *part =
+      hsc_build_op(b, instr->op, shape, &attr, 2, operands, instr->called_count, instr->called);
   part->metadata = instr->metadata;
   addends = natural;
   addends.mesh = wanted[0].mesh;

@@ -131,10 +131,17 @@ static void dot(rules *r) {
 
 static void convolution(rules *r) {
   const hsc_conv_dims *dims = &r->instr->attr.conv.dims;
-  if (r->instr->attr.conv.batch_groups > 1 || r->instr->attr.conv.feature_groups > 1)
+  if (r->instr->attr.conv.batch_groups > 1)
     return;
   link_dims(r, 0, dims->input_batch, dims->output_batch);
   link_dims(r, 1, dims->kernel_output, dims->output_feature);
+  if (r->instr->attr.conv.feature_groups > 1)
+    link_dims(r, 0, dims->input_feature, dims->output_feature);
+  for (int s = 0; s < dims->spatial_rank; s++)
+    if (hsc__sdy_has_halo(&r->instr->attr.conv.window.dims[s],
+                          r->instr->operands[0]->shape.dims[dims->input_spatial[s]],
+                          r->shape->dims[dims->output_spatial[s]]))
+      link_dims(r, 0, dims->input_spatial[s], dims->output_spatial[s]);
 }
 
 static void gather(rules *r) {
