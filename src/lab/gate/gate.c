@@ -131,17 +131,6 @@ static hsc_status *read_baseline(gate *g) {
   return NULL;
 }
 
-static json_t *entry_named(json_t *baseline, const char *program) {
-  json_t *entry;
-  size_t i;
-  json_array_foreach (json_object_get(baseline, "programs"), i, entry) {
-    const char *name = json_string_value(json_object_get(entry, "program"));
-    if (name && !strcmp(name, program))
-      return entry;
-  }
-  return NULL;
-}
-
 // ---- a program against its entry ----------------------------------------------------------------
 
 typedef struct findings {
@@ -381,7 +370,7 @@ static hsc_status *look_at(const gate *g, const char *program, json_t *row) {
              .theirs = program,
              .now = {.memory_bytes = NAN},
              .turn = {.memory_bytes = NAN}};
-  json_t *entry = g->baseline ? json_incref(entry_named(g->baseline, program)) : NULL;
+  json_t *entry = g->baseline ? json_incref(hsc__gate_entry_of(g->baseline, program)) : NULL;
   hsc_status *status = g->revision ? program_before(g, program, &l.theirs) : NULL;
   bool open = true;
   for (int look = 0; look < HSC__GATE_LOOKS && open && !status; look++) {
@@ -401,7 +390,7 @@ static hsc_status *look_at_command(const gate *g, json_t *row) {
   json_t *made = NULL;
   if (g->revision)
     return hsc__gate_command_in_turns(g->o, g->revision, g->arena, row);
-  json_t *entry = g->baseline ? entry_named(g->baseline, text) : NULL;
+  json_t *entry = g->baseline ? hsc__gate_entry_named(g->baseline, text) : NULL;
   HSC_TRY(hsc__gate_command_now(g->o, entry, g->same_machine, g->arena, row, &made));
   if (made)
     json_array_append_new(g->programs, made);
@@ -421,7 +410,7 @@ static void keep_others(const gate *g) {
     const char *name = json_string_value(json_object_get(entry, "program"));
     bool named = !name;
     for (size_t p = 0; p < g->o->program_count && !named; p++)
-      named = !strcmp(name, g->o->programs[p]);
+      named = hsc__gate_same_file(name, g->o->programs[p]);
     if (g->o->command && !named)
       named = !strcmp(name, hsc__gate_command_text(g->o, g->arena));
     if (alike && !named)
@@ -439,6 +428,14 @@ static hsc_status *write_baseline(const gate *g) {
       document ? hsc_json_tree_save(g->o->baseline, document) : hsc_status_out_of_memory();
   json_decref(document);
   return status;
+}
+
+// A program that is named twice, as dir/*.hlo and by itself, is measured once.
+static bool is_given_before(const hsc_gate_options *o, size_t at) {
+  for (size_t i = 0; i < at; i++)
+    if (hsc__gate_same_file(o->programs[i], o->programs[at]))
+      return true;
+  return false;
 }
 
 hsc_status *hsc_gate_run(const hsc_gate_options *o, json_t **out_document) {
@@ -461,6 +458,8 @@ hsc_status *hsc_gate_run(const hsc_gate_options *o, json_t **out_document) {
     HSC_GOTO(look_at_command(&g, row));
   }
   for (size_t i = 0; i < o->program_count; i++) {
+    if (is_given_before(o, i))
+      continue;
     json_t *row = json_pack("{s:s}", "program", o->programs[i]);
     json_array_append_new(rows, row);
     if (o->progress)

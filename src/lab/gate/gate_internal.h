@@ -53,6 +53,14 @@ HSC_MUST_USE hsc_status *hsc__gate_tree_at(const char *revision,
                                            const char **out_inside);
 void hsc__gate_tree_remove(const char *directory);
 
+// ---- entries (gate_names.c) ---------------------------------------------------------------------
+
+// NULL = the baseline has none.
+json_t *hsc__gate_entry_named(json_t *baseline, const char *name);
+// Of a program's file, whatever folder its path was written from.
+json_t *hsc__gate_entry_of(json_t *baseline, const char *program);
+bool hsc__gate_same_file(const char *a, const char *b);
+
 // ---- commands (gate_command.c) ------------------------------------------------------------------
 
 const char *hsc__gate_command_text(const hsc_gate_options *o, hsc_arena *arena);
