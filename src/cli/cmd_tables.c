@@ -32,7 +32,7 @@ static const hsc_option options[] = {
         "threads, events; "
         "profiles: hlo-operators, framework-operators, steps, timeline, gaps, "
         "memory, memory-timeline, programs, planes; folders of exported captures: summary, hosts, "
-        "runs"),
+        "runs, stragglers"),
     HSC_OPTION_STRING(
         tables_args, name, "name", "TEXT", NULL, "only events whose name contains this"),
     HSC_OPTION_STRING(tables_args,
@@ -188,7 +188,9 @@ static hsc_status *dataset_tables(const tables_args *args, hsc_cli *cli) {
       view++;
     if (view == HSC_DATASET_VIEWS)
       return hsc_status_hint(
-          HSC_ERR(UNIMPLEMENTED, "%s is a data set of captures: its views are summary, hosts, runs",
+          HSC_ERR(UNIMPLEMENTED,
+                  "%s is a data set of captures: its views are summary, "
+                  "hosts, runs, stragglers",
                   args->capture),
           "DuckDB, Polars and Spark read it: docs/queries.md has twenty questions");
     if (i)
@@ -224,7 +226,8 @@ const hsc_command_body hsc_command_tables = {
         "printed only where the samples allow it. Several views are printed one after the other; "
         "with --format=json each is a separate document.\n"
         "A folder that many captures were exported to (run=ID/host=NAME/...) is read as one, a few "
-        "rows at a time: summary, hosts (the same by host), runs.\n"
+        "rows at a time: summary, hosts (the same by host), runs, "
+        "stragglers (which host the others wait for in which collective, and why).\n"
         "In SQL the views are tables (host_operators for host-operators); a column whose name has "
         "a space or a dot is in double quotes. Durations are nanoseconds.",
     .examples =

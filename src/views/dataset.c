@@ -2,7 +2,7 @@
 //
 // Read from the bottom: hsc_dataset_table walks the folders, `count_part` takes a group of rows of
 // a file, each row goes into the histogram of its name, and fill_table reads those.
-#include "views/dataset.h"
+#include "views/dataset_internal.h"
 
 #include <dirent.h>
 #include <math.h>
@@ -50,7 +50,7 @@ typedef struct dataset {
   known known[KNOWN];
 } dataset;
 
-static const char *const view_names[HSC_DATASET_VIEWS] = {"summary", "hosts", "runs"};
+static const char *const view_names[HSC_DATASET_VIEWS] = {"summary", "hosts", "runs", "stragglers"};
 
 const char *hsc_dataset_view_name(hsc_dataset_view view) {
   return view_names[view];
@@ -150,7 +150,7 @@ static hsc_status *remember(hsc_map *set, hsc_arena *arena, const char *text) {
 
 static hsc_status *count_part(void *user, const hsc_dataset_part *part) {
   dataset *d = user;
-  const char *const groups[HSC_DATASET_VIEWS] = {"", part->host, part->run};
+  const char *const groups[] = {"", part->host, part->run};
   size_t at[3];
   HSC_TRY(hsc_dataset_column(part->file, "category", &at[0]));
   HSC_TRY(hsc_dataset_column(part->file, "name", &at[1]));
@@ -327,9 +327,12 @@ hsc_status *hsc_dataset_table(const char *path,
   HSC_GOTO(hsc_map_create(&d->names));
   HSC_GOTO(hsc_map_create(&d->hosts));
   HSC_GOTO(hsc_map_create(&d->runs));
-  HSC_GOTO(hsc_dataset_each(path, count_part, d));
   HSC_GOTO(hsc_table_create(view_names[view], &table));
-  status = fill_table(d, limit, table);
+  if (view == HSC_DATASET_STRAGGLERS)
+    HSC_GOTO(hsc__dataset_stragglers(path, limit, table));
+  else
+    HSC_GOTO(hsc_dataset_each(path, count_part, d));
+  status = view == HSC_DATASET_STRAGGLERS ? NULL : fill_table(d, limit, table);
 done:
   if (status)
     hsc_table_destroy(table);

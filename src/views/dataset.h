@@ -2,7 +2,8 @@
 // -o DIR/` makes (DIR/run=ID/host=NAME/date=DAY/events.parquet).
 //
 // Nothing is kept of a row once it was counted: memory is that of the largest group of rows and
-// 16 KiB for each row of the table, however many files and rows there are.
+// 16 KiB for each row of the table, however many files and rows there are. Only of collectives
+// 64 bytes each are kept, for the stragglers.
 #pragma once
 
 #include "base/core/status.h"
@@ -29,9 +30,10 @@ HSC_MUST_USE hsc_status *hsc_dataset_column(const hsc_parquet_file *file,
                                             size_t *out);
 
 typedef enum hsc_dataset_view {
-  HSC_DATASET_SUMMARY,  // by category and name, as the summary of a capture
-  HSC_DATASET_HOSTS,    // the same by host
-  HSC_DATASET_RUNS,     // the same by run
+  HSC_DATASET_SUMMARY,     // by category and name, as the summary of a capture
+  HSC_DATASET_HOSTS,       // the same by host
+  HSC_DATASET_RUNS,        // the same by run
+  HSC_DATASET_STRAGGLERS,  // which host the others wait for in which collective, and why
   HSC_DATASET_VIEWS
 } hsc_dataset_view;
 const char *hsc_dataset_view_name(hsc_dataset_view view);
