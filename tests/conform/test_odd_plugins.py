@@ -79,6 +79,7 @@ legal("slow", "a slow plugin", "repeat/runs", "client/exit")
 legal("noisy", "a plugin that prints a page at each call", "buffer/facts", "events")
 legal("callbacks", "callbacks from another thread, later", "events")
 legal("late", "events that take a while", "events", "transfers")
+legal("fills", "a cache that fills", "repeat/runs")
 legal("bare", "no extension", "table", "buffer/facts")
 for minor in (54, 67, 90):
     legal(f"older-{minor}", f"version 0.{minor}", "table", "execute", "agree")

@@ -20,6 +20,7 @@
 // odd_rules.c has more, by what it changes:
 // legal: late         events take a while to be ready         older-N   version 0.N
 //        bare         no extension                           sleeps    tasks of known length
+//        fills        keeps memory for some hundred runs, then no more
 // wrong: donated-stays, done-never, layout-reversed, copies-nowhere, one-kind, offset-lost,
 //        last-lost, fingerprint-new, first-bytes, devices-swapped, leak, shared-extents,
 //        shared-text, locked, twice, early, unimplemented, runs-nothing, short-table, no-on-ready,

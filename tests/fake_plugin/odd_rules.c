@@ -135,6 +135,13 @@ static PJRT_Error *leak(odd_call *real, hsc_pjrt_function f, void *args) {
   return real(f, args);
 }
 
+// What a cache does: it grows for a while after the first rounds, and then no more.
+static PJRT_Error *fill(odd_call *real, hsc_pjrt_function f, void *args) {
+  enum { ROOM = 700 };
+  static int count;
+  return count++ < ROOM ? leak(real, f, args) : real(f, args);
+}
+
 // One table for all answers: the next call overwrites what the last one gave.
 static PJRT_Error *shared_extents(odd_call *real, hsc_pjrt_function f, void *args) {
   static int64_t dims[FEW];
@@ -286,6 +293,7 @@ static const struct rule {
     {"first-bytes", HSC_FN_PJRT_Executable_Serialize, first_bytes},
     {"devices-swapped", HSC_FN_PJRT_LoadedExecutable_Execute, swap_devices},
     {"leak", HSC_FN_PJRT_LoadedExecutable_Execute, leak},
+    {"fills", HSC_FN_PJRT_LoadedExecutable_Execute, fill},
     {"shared-extents", HSC_FN_PJRT_Buffer_Dimensions, shared_extents},
     {"shared-text", HSC_FN_PJRT_Executable_Name, shared_text},
     {"locked", HSC_FN_PJRT_Event_OnReady, under_lock},
