@@ -43,20 +43,33 @@ static double sum(const hsc_table *table, const char *column) {
   return total;
 }
 
+// Executables that ran; others were compiled alone.
+static size_t executables_run(const hsc_table *executables) {
+  size_t count = 0;
+  for (size_t i = 0; i < hsc_table_row_count(executables); i++)
+    count += hsc_cli_number(executables, i, "runs") > 0;
+  return count;
+}
+
 // "301 runs of 2 executables (257 timed on the device, 44 by their call), 3 calls that failed": a
 // run is a row of the view executions, whoever timed it.
 static void add_runs(const hsc_table *executables, hsc_bytes *out) {
   size_t runs = (size_t)sum(executables, "runs");
   size_t measured = (size_t)sum(executables, "measured");
   size_t failed = (size_t)sum(executables, "failed");
-  size_t rows = hsc_table_row_count(executables);
+  size_t unknown = (size_t)sum(executables, "end unknown");
+  size_t rows = executables_run(executables);
+  bool timed = sum(executables, "run total") > 0;
   hsc_bytes_printf(out, "%zu run%s of %zu executable%s", runs, hsc_plural((double)runs, "", "s"),
                    rows, hsc_plural((double)rows, "", "s"));
   if (runs && !measured)
-    hsc_bytes_append_text(out, " (timed by their call)");
+    hsc_bytes_append_text(
+        out, timed ? " (timed by their call)" : " (none was timed: their calls compiled first)");
   else if (measured < runs)
     hsc_bytes_printf(out, " (%zu timed on the device, %zu by their call)", measured,
                      runs - measured);
+  if (unknown)
+    hsc_bytes_printf(out, ", of %zu of them it is not known whether they succeeded", unknown);
   if (failed)
     hsc_bytes_printf(out, ", %zu call%s that failed", failed, hsc_plural((double)failed, "", "s"));
 }
@@ -186,9 +199,9 @@ static void fill_lead(const hsc_table *time,
   for (size_t i = 0; i < hsc_table_row_count(time); i++)
     hsc_lead_bar(lead, hsc_cli_text(time, i, "part"), hsc_cli_number(time, i, "time"), "ns");
   hsc_lead_number(lead, sum(time, "time"), "ns", "", "recorded");
-  hsc_lead_number(lead, sum(executables, "runs"), "", "", "runs of %zu executable%s",
-                  hsc_table_row_count(executables),
-                  hsc_plural((double)hsc_table_row_count(executables), "", "s"));
+  size_t ran = executables_run(executables);
+  hsc_lead_number(lead, sum(executables, "runs"), "", "", "runs of %zu executable%s", ran,
+                  hsc_plural((double)ran, "", "s"));
   hsc_lead_number(lead, (double)again.count, "", again.count ? "bad" : "good",
                   "of %zu compilation%s were repeats", hsc_table_row_count(compiles),
                   hsc_plural((double)hsc_table_row_count(compiles), "", "s"));

@@ -161,6 +161,11 @@ static int by_first_event(const void *a, const void *b) {
   return (at > other) - (at < other);
 }
 
+// Whether the process of an event ended in an orderly way, after all that it was told.
+static bool is_closed(const hsc__view_context *cx, const hsc_event *e) {
+  return hsc_capture_process_at(cx->capture, e->process)->closed;
+}
+
 hsc_status *hsc__executions_of(const hsc__view_context *cx, hsc__executions *out) {
   *out = (hsc__executions){.capture = cx->capture,
                            .executable = hsc__key_of(cx, "executable"),
@@ -202,6 +207,8 @@ hsc_status *hsc__executions_of(const hsc__view_context *cx, hsc__executions *out
     out->by_call += !x->failed && !on_device;
     x->untimed = !x->failed && !on_device && compiles[x->call];
     out->untimed += x->untimed;
+    x->end_unknown = !x->failed && !on_device && !is_closed(cx, &j.events[x->call]);
+    out->end_unknown += x->end_unknown;
   }
   return NULL;
 }

@@ -4,8 +4,8 @@
 // An execution is a call of an executable, on however many devices, with what was recorded of their
 // runs; or a run of a device whose call nobody recorded. A process that is killed leaves calls
 // whose runs were in nobody's memory but its own: they are executions as well, timed by their call.
-// A call that was refused ran nothing and is a failure, not an execution; so is one whose error
-// came later, by the event of its end.
+// Whether those succeeded nobody knows. A call that was refused ran nothing and is a failure, not
+// an execution; so is one whose error came later, by the event of its end.
 //
 //   hsc__executions ran;
 //   HSC_TRY(hsc__executions_of(cx, &ran));
@@ -22,6 +22,8 @@ typedef struct hsc__execution {
   bool failed;         // the call was refused, or a device said later that its run failed
   bool failed_later;   // the latter
   bool untimed;        // known by its call alone, which compiled first: no time of a run
+  bool end_unknown;    // known by its call alone, of a process that did not end its recording: it
+                       // may have been killed before the device was done
 } hsc__execution;
 
 typedef struct hsc__executions {
@@ -29,7 +31,7 @@ typedef struct hsc__executions {
   hsc__execution *list;  // [count] in the order of their first event; in the view's arena
   size_t count;
   size_t on_device, by_call, failed;  // by how they were timed: together `count`
-  size_t untimed;                     // of by_call
+  size_t untimed, end_unknown;        // of by_call
   hsc__key executable, run_id, total, run, wait, error;
 } hsc__executions;
 

@@ -177,6 +177,14 @@ static void note_measured(hsc_table *table, const hsc__executions *ran) {
         "%zu of these calls compiled first: their time is no run's, and in no mean, total "
         "or share",
         ran->untimed);
+  bool one = ran->end_unknown == 1;
+  if (ran->end_unknown)
+    hsc_table_note(
+        table,
+        "of %zu execution%s it is not known whether %s succeeded: %s process did not end "
+        "its recording, and no end of %s was recorded",
+        ran->end_unknown, one ? "" : "s", one ? "it" : "they", one ? "its" : "their",
+        one ? "it" : "them");
   if (ran->failed)
     hsc_table_note(table, "%zu call%s failed: refused, or with an error that came later",
                    ran->failed, hsc_plural((double)ran->failed, "", "s"));
@@ -241,7 +249,7 @@ static void put_compiled(hsc__view_context *cx, const hsc_event *told) {
 // What is known of the executables of a name.
 typedef struct program {
   const char *name;
-  int64_t compiles, runs, measured, failed;
+  int64_t compiles, runs, measured, failed, end_unknown;
   int64_t by_call;                          // of the runs, those timed by their call
   double compile_ns, measured_ns, call_ns;  // totals
   const hsc_event *told;                    // what its last compilation gave; NULL = nothing
@@ -295,6 +303,7 @@ static hsc_status *add_runs(hsc__view_context *cx, const hsc__executions *ran, p
       return hsc_status_out_of_memory();
     of->failed += x->failed;
     of->runs += !x->failed;
+    of->end_unknown += x->end_unknown;
     if (x->failed || x->untimed)
       continue;
     hsc__execution_times t = hsc__execution_times_of(ran, x);
@@ -322,6 +331,7 @@ static void executable_row(hsc__view_context *cx, const program *p, double all_n
   hsc_table_int(cx->table, p->runs);
   hsc_table_int(cx->table, p->measured);
   hsc_table_int(cx->table, p->failed);
+  hsc_table_int(cx->table, p->end_unknown);
   hsc_table_double(cx->table, mean_ns(p));
   hsc_table_double(cx->table, total_ns);
   hsc_table_double(cx->table, all_ns > 0 ? total_ns / all_ns : NAN);
@@ -345,6 +355,7 @@ hsc_status *hsc__view_executables(hsc__view_context *cx) {
   hsc_table_column(cx->table, "runs", "count");
   hsc_table_column(cx->table, "measured", "count");
   hsc_table_column(cx->table, "failed", "count");
+  hsc_table_column(cx->table, "end unknown", "count");
   hsc_table_column(cx->table, "run mean", "ns");
   hsc_table_column(cx->table, "run total", "ns");
   hsc_table_column(cx->table, "share", "fraction");

@@ -406,6 +406,13 @@ with tempfile.TemporaryDirectory() as directory:
         and f"{calls_made} runs of" in said,
         (calls_made, made["executables"], said[:400]),
     )
+    by_call = sum(row["measured"].startswith("call") for row in made["executions"])
+    check(
+        "kill -9: of runs without a recorded end it is not known whether they succeeded",
+        sum(row["end unknown"] for row in made["executables"]) == by_call
+        and ("not known whether" in said) == (by_call > 0),
+        (by_call, made["executables"], said[:400]),
+    )
     check(
         "kill -9: the operators of at least half of the runs are there",
         max((row["count"] for row in made["operators"]), default=0) >= calls_made / 2,

@@ -46,7 +46,14 @@ static uint32_t name(const char *text) {
 }
 
 // From here on one tick is one nanosecond, as on a machine whose counter ticks so.
+static void open_of_process(bool closed);
+
 static void open_as_nanoseconds(void) {
+  open_of_process(true);
+}
+
+// `closed`: false: as a process leaves it that is killed.
+static void open_of_process(bool closed) {
   hsc_recorder_close(recorder);
   char path[128];
   snprintf(path, sizeof path, "%s/%ld-1.ring", directory, (long)getpid());
@@ -55,6 +62,9 @@ static void open_as_nanoseconds(void) {
   uint32_t clock = HSC_CLOCK_MONOTONIC_RAW;
   assert_int_equal(pwrite(file, &clock, sizeof clock, offsetof(hsc_ring_header, clock)),
                    sizeof clock);
+  uint32_t ended = closed;
+  assert_int_equal(pwrite(file, &ended, sizeof ended, offsetof(hsc_ring_header, closed)),
+                   sizeof ended);
   close(file);
   EXPECT_OK(hsc_capture_open(directory, &capture));
 }
@@ -314,6 +324,27 @@ static void device_run(int64_t run, const char *device, int64_t begin, int64_t e
       {.key = name("run_id"), .type = HSC_ATTR_INT, .value.i = run}};
   hsc_span_complete(recorder, HSC_CATEGORY_EXECUTE, name("run"), name(device),
                     now + (uint64_t)begin, now + (uint64_t)end, attrs, 2);
+}
+
+// A process that was killed takes with it what its device was at: a call is no proof of a run that
+// succeeded.
+static void test_a_killed_process_leaves_ends_unknown(void **state) {
+  for (int closed = 0; closed < 2; closed++) {
+    if (closed)
+      make_directory(state);
+    call(1);
+    call(2);
+    device_run(1, "cpu:0", 100000000, 100002000);
+    open_of_process(closed);
+    hsc_table *t = view("executables");
+    assert_int_equal(cell(t, 0, "runs")->integer, 2);
+    assert_int_equal(cell(t, 0, "end unknown")->integer, !closed);
+    assert_int_equal(
+        has_note(t, "of 1 execution it is not known whether it succeeded: its process"), !closed);
+    hsc_table_destroy(t);
+    if (!closed)
+      remove_directory(state);
+  }
 }
 
 // A call over two devices is one run; one that was refused is none; runs whose call nobody recorded
@@ -577,6 +608,8 @@ int main(void) {
                                       remove_directory),
       cmocka_unit_test_setup_teardown(test_damaged_profile, make_directory, remove_directory),
       cmocka_unit_test_setup_teardown(test_what_an_execution_is, make_directory, remove_directory),
+      cmocka_unit_test_setup_teardown(test_a_killed_process_leaves_ends_unknown, make_directory,
+                                      remove_directory),
       cmocka_unit_test_setup_teardown(test_a_call_that_compiles_times_no_run, make_directory,
                                       remove_directory),
       cmocka_unit_test_setup_teardown(test_top_ages, make_directory, remove_directory),

@@ -283,6 +283,14 @@ static hsc_status *count_outputs(hsc__blame *b, json_t *outputs, tally *t) {
   return NULL;
 }
 
+// The worker refused before any compiler was asked, and says what to give in place (a program of
+// two partitions on one device): nobody is at fault but the command.
+static bool is_our_refusal(const hsc_answer *answer) {
+  const hsc_status *status = answer->status;
+  return answer->outcome == HSC_OUTCOME_ERROR && status &&
+         hsc_status_code(status) == HSC_FAILED_PRECONDITION && hsc_status_hint_text(status);
+}
+
 static hsc_status *run_device(hsc__blame *b, tally *t) {
   int runs = b->options->runs > 0 ? b->options->runs : RUNS;
   for (int i = 0; i < runs; i++) {
@@ -295,6 +303,11 @@ static hsc_status *run_device(hsc__blame *b, tally *t) {
     if (i > 0 && i == runs - 1)
       trial.executions = EXECUTIONS_OF_LAST;
     HSC_TRY(hsc__blame_run(b, b->device, &trial, &answer));
+    if (is_our_refusal(&answer)) {
+      hsc_status *refusal = hsc_answer_take_status(&answer);
+      hsc_answer_deinit(&answer);
+      return refusal;
+    }
     b->runs++;
     t->ended[answer.outcome]++;
     hsc_status *status = NULL;
