@@ -1,7 +1,7 @@
 """Twelve programs of families that the other sets have little of: graph networks on segments,
 square root filters, dynamic programmes, ragged batches by masks, compressed sparse rows, quantised
 layers, celestial mechanics in f64, image augmentation, attention in windows, kernels of processes,
-tokenisers on integers. Six, `sixth`, were measured and what made them slow was repaired; six,
+tokenisers on integers. Six, `sixth`, were measured while slow mechanisms were repaired; six,
 `spared`, were written at the same time, not looked at, and measured once at the end.
 
 `bench_zoo.py sixth_ --programs bench/zoo_sixth/programs.py --marks sixth --page docs/ZOO.md`

@@ -22,7 +22,7 @@ static void shuffle(kernel_case *c, int64_t *v, int count) {
 typedef struct form {
   int spatial_least, spatial_most;
   int64_t batch, features, columns, position, window;  // largest
-  bool grouped, depthwise, dense_last, epilogue, narrow, not_finite;
+  bool grouped, depthwise, dense_last, epilogue, narrow, not_finite, whole;
 } form;
 
 static void check_convolution(uint64_t seed, const form *f) {
@@ -87,8 +87,11 @@ static void check_convolution(uint64_t seed, const form *f) {
   }
   static const hsc_type types[] = {HSC_TYPE_F32, HSC_TYPE_F64, HSC_TYPE_BF16, HSC_TYPE_F16};
   hsc_type type = types[f->narrow ? 2 + kernel_case_below(&c, 2) : kernel_case_below(&c, 5) == 0];
-  hsc_instr *x = kernel_case_input(&c, type, rank, in_dims, 3);
-  hsc_instr *k = kernel_case_input(&c, type, rank, kernel_dims, 2);
+  static const hsc_type whole[] = {HSC_TYPE_S8, HSC_TYPE_U8, HSC_TYPE_S16, HSC_TYPE_U16};
+  hsc_type x_type = f->whole ? whole[kernel_case_below(&c, 4)] : type;
+  hsc_type k_type = f->whole ? whole[kernel_case_below(&c, 2)] : type;
+  hsc_instr *x = kernel_case_input(&c, x_type, rank, in_dims, f->whole ? 127 : 3);
+  hsc_instr *k = kernel_case_input(&c, k_type, rank, kernel_dims, f->whole ? 127 : 2);
   int64_t kernel_count = hsc_shape_elements(&k->shape);
   for (int i = 0; f->not_finite && i < 2 && kernel_count > 0; i++)
     hsc_literal_set_double(c.inputs[1], kernel_case_below(&c, kernel_count),
@@ -109,8 +112,13 @@ static void check_convolution(uint64_t seed, const form *f) {
                         .output_spatial = hsc_dims_copy(arena, spatial, out_spatial).v},
                .feature_groups = batch_groups ? 1 : groups,
                .batch_groups = batch_groups ? groups : 1}};
-  hsc_instr *root = hsc_build_op(&c.b, HSC_OP_CONVOLUTION, (hsc_shape){0}, &attr, 2,
-                                 (hsc_instr *[]){x, k}, 0, NULL);
+  hsc_shape result = {0};
+  if (f->whole)
+    result = hsc_shape_with_type(result, HSC_TYPE_S32);
+  hsc_instr *root =
+      hsc_build_op(&c.b, HSC_OP_CONVOLUTION, result, &attr, 2, (hsc_instr *[]){x, k}, 0, NULL);
+  if (f->whole && !c.b.status && kernel_case_below(&c, 2))
+    root = hsc_build_convert(&c.b, HSC_TYPE_F32, root);
   if (f->epilogue && !c.b.status) {
     int64_t all = columns * groups;
     int64_t what = kernel_case_below(&c, 4);
@@ -635,6 +643,51 @@ static void winograd_where_it_is_wanted(void **state) {
   }
 }
 
+// Sums of whole numbers in floats, exact: none is left to the evaluator.
+static void whole_numbers(void **state) {
+  const form small = {.spatial_most = 2,
+                      .batch = 3,
+                      .features = 6,
+                      .columns = 20,
+                      .position = 9,
+                      .window = 3,
+                      .whole = true};
+  const form by_groups = {.spatial_least = 1,
+                          .spatial_most = 2,
+                          .batch = 3,
+                          .features = 4,
+                          .columns = 3,
+                          .position = 9,
+                          .window = 3,
+                          .grouped = true,
+                          .whole = true};
+  const form by_channels = {.spatial_least = 1,
+                            .spatial_most = 2,
+                            .batch = 3,
+                            .position = 9,
+                            .window = 3,
+                            .depthwise = true,
+                            .dense_last = true,
+                            .whole = true};
+  run_form(7000, (int)cases_of(40, 120), &small);
+  run_form(7200, (int)cases_of(20, 60), &by_groups);
+  run_form(7400, (int)cases_of(10, 40), &by_channels);
+}
+
+// Such as every form of the rule would take winograd for.
+static void whole_numbers_of_a_layer(void **state) {
+  const form of_layer = {.spatial_least = 2,
+                         .spatial_most = 2,
+                         .batch = 2,
+                         .features = 40,
+                         .columns = 40,
+                         .position = 30,
+                         .window = 3,
+                         .dense_last = true,
+                         .whole = true};
+  run_form(7600, (int)cases_of(4, 12), &of_layer);
+}
+
 static int end_all(void **state) {
   kernel_case_end_all();
   return 0;
@@ -655,6 +708,8 @@ int main(void) {
       cmocka_unit_test(winograd_in_many_tasks),
       cmocka_unit_test(winograd_of_gradients_of_kernels),
       cmocka_unit_test(winograd_where_it_is_wanted),
+      cmocka_unit_test(whole_numbers),
+      cmocka_unit_test(whole_numbers_of_a_layer),
   };
   return cmocka_run_group_tests(tests, NULL, end_all);
 }

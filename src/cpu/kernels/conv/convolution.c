@@ -527,6 +527,41 @@ static void plan_blocks(hsc_convolution *c, const hsc_cpu_isa *isa) {
   c->m_block = hsc_clamp(isa->l2_bytes / 2 / (c->k_block * bytes), 24, 480);
 }
 
+// Greatest magnitude of an operand's elements; 0 = not of a type whose sums are known to be exact.
+static double greatest(hsc_type type) {
+  switch (type) {
+    case HSC_TYPE_S8:
+      return 128;
+    case HSC_TYPE_U8:
+      return 255;
+    case HSC_TYPE_S16:
+      return 32768;
+    case HSC_TYPE_U16:
+      return 65535;
+    default:
+      return 0;
+  }
+}
+
+// What products are summed in. Whole numbers are summed as floats, in which every sum is exact, in
+// any order: those that fit the significand. HSC_TYPE_INVALID: there is no such type, or the result
+// would wrap.
+static hsc_type compute_type(const hsc_instr *instr) {
+  hsc_type lhs = instr->operands[0]->shape.type;
+  hsc_type rhs = instr->operands[1]->shape.type;
+  hsc_type out = instr->shape.type;
+  if (hsc_type_is_float(out) && hsc_type_is_float(lhs) && hsc_type_is_float(rhs))
+    return out == HSC_TYPE_F64 ? HSC_TYPE_F64 : HSC_TYPE_F32;
+  int64_t kernels = instr->operands[1]->shape.dims[instr->attr.conv.dims.kernel_output];
+  if (out != HSC_TYPE_S32 || kernels == 0)
+    return HSC_TYPE_INVALID;
+  double terms = (double)(hsc_shape_elements(&instr->operands[1]->shape) / kernels);
+  double most = terms * greatest(lhs) * greatest(rhs);
+  if (greatest(lhs) == 0 || greatest(rhs) == 0 || most > INT32_MAX)
+    return HSC_TYPE_INVALID;
+  return most <= 1 << 24 ? HSC_TYPE_F32 : HSC_TYPE_F64;
+}
+
 // algorithm < 0: by rule.
 static hsc_status *plan(const hsc_instr *instr,
                         const hsc_cpu_isa *isa,
@@ -536,11 +571,10 @@ static hsc_status *plan(const hsc_instr *instr,
   hsc_convolution *c = out_convolution;
   *c =
       (hsc_convolution){.out_type = (int32_t)instr->shape.type, .phase_count = 1, .bias_input = -1};
-  if (!hsc_type_is_float(instr->shape.type) || !hsc_type_is_float(instr->operands[0]->shape.type) ||
-      !hsc_type_is_float(instr->operands[1]->shape.type))
+  c->compute_type = (int32_t)compute_type(instr);
+  if (c->compute_type == HSC_TYPE_INVALID)
     return HSC_ERR(UNIMPLEMENTED, "convolution: not built yet: kernels for %s",
                    hsc_type_text(instr->shape.type));
-  c->compute_type = instr->shape.type == HSC_TYPE_F64 ? HSC_TYPE_F64 : HSC_TYPE_F32;
   HSC_TRY(canonical(instr, c));
   if (hsc_shape_elements(&instr->shape) == 0)
     return NULL;
@@ -570,6 +604,8 @@ static hsc_status *plan(const hsc_instr *instr,
 static const char *wants_direct(const hsc_instr *instr, bool direct_only) {
   if (direct_only)
     return "xla_cpu_strict_dot_conv_math is on";
+  if (!hsc_type_is_float(instr->shape.type))
+    return "sums of whole numbers are exact";
   for (int i = 0; i < instr->attr.conv.precision.count; i++)
     if (instr->attr.conv.precision.v[i] > 0)
       return "operand_precision is not default";

@@ -204,6 +204,52 @@ static void convert_complex(
   }
 }
 
+// What convolutions of whole numbers ask for, as loops that become vectors: narrow numbers to
+// floats that hold them, and back to 32 bits. false: others.
+#define EACH_WHOLE(X) \
+  X(S8, int8_t, F32, float) \
+  X(U8, uint8_t, F32, float) \
+  X(S16, int16_t, F32, float) \
+  X(U16, uint16_t, F32, float) \
+  X(S8, int8_t, F64, double) \
+  X(U8, uint8_t, F64, double) \
+  X(S16, int16_t, F64, double) \
+  X(U16, uint16_t, F64, double)
+static bool widened(
+    hsc_type from_type, const void *from, hsc_type to_type, void *to, int64_t count) {
+#define WHOLE(FROM, FROM_TYPE, TO, TO_TYPE) \
+  if (from_type == HSC_TYPE_##FROM && to_type == HSC_TYPE_##TO) { \
+    for (int64_t i = 0; i < count; i++) \
+      ((TO_TYPE *)to)[i] = ((const FROM_TYPE *)from)[i]; \
+    return true; \
+  }
+  EACH_WHOLE(WHOLE)
+#undef WHOLE
+  return false;
+}
+
+// Towards zero; NaN is 0, what is too large the nearest number there is.
+#define TO_S32(FROM_TYPE) \
+  for (int64_t i = 0; i < count; i++) { \
+    FROM_TYPE value = ((const FROM_TYPE *)from)[i]; \
+    bool inside = value > (FROM_TYPE) - 2147483649.0 && value < (FROM_TYPE)2147483648.0; \
+    int32_t outside = value >= (FROM_TYPE)2147483648.0 ? INT32_MAX : INT32_MIN; \
+    int32_t rounded = (int32_t)(inside ? value : 0); \
+    ((int32_t *)to)[i] = inside || value != value ? rounded : outside; \
+  }
+static bool truncated(
+    hsc_type from_type, const void *from, hsc_type to_type, void *to, int64_t count) {
+  if (to_type != HSC_TYPE_S32)
+    return false;
+  if (from_type == HSC_TYPE_F32)
+    TO_S32(float)
+  else if (from_type == HSC_TYPE_F64)
+    TO_S32(double)
+  else
+    return false;
+  return true;
+}
+
 void hsc_convert_array(
     hsc_type from_type, const void *from, hsc_type to_type, void *to, int64_t count) {
   if (from_type == to_type) {
@@ -222,7 +268,8 @@ void hsc_convert_array(
   } else if (from_type == HSC_TYPE_U8 && to_type == HSC_TYPE_S32) {
     for (int64_t i = 0; i < count; i++)
       ((int32_t *)to)[i] = ((const uint8_t *)from)[i];
-  } else {
+  } else if (!widened(from_type, from, to_type, to, count) &&
+             !truncated(from_type, from, to_type, to, count)) {
     convert_slowly(from_type, from, to_type, to, count);
   }
 }
