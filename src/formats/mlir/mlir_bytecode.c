@@ -180,6 +180,13 @@ const hsc__mlir_attr *hsc__mlir_attr_get(const hsc__mlir_op *op, const char *nam
   return NULL;
 }
 
+const hsc__mlir_attr *hsc__mlir_dict_get(const hsc__mlir_attr *dict, const char *name) {
+  for (int i = 0; dict && dict->kind == HSC_MLIR_DICT && i < dict->count; i++)
+    if (hsc_view_equals_text(dict->entries[i].name, name))
+      return dict->entries[i].value;
+  return NULL;
+}
+
 hsc_status *hsc__mlir_bytecode_read(hsc_view bytes,
                                     const char *path,
                                     hsc_arena *arena,

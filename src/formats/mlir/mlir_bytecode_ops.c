@@ -205,6 +205,34 @@ static void read_sdy_properties(hsc__bc_reader *r, hsc__mlir_op *op, hsc__bc_cur
   op->attr_count += count;
 }
 
+// The properties that `name` lists, or the module's (`optional`), of which each may be left out.
+static void read_listed_properties(hsc__bc_reader *r,
+                                   const hsc__bc_op_name *name,
+                                   bool optional,
+                                   hsc__bc_property_set *set,
+                                   hsc__mlir_op *op) {
+  hsc__bc_cursor data = hsc__bc_cursor_of(set->data);
+  static const hsc_view module_attrs[] = {{"sym_name", 8}, {"sym_visibility", 14}};
+  const hsc_view *names = optional ? module_attrs : name->attr_names;
+  size_t count = optional ? HSC_COUNT_OF(module_attrs) : name->attr_count;
+  bool alone = !op->attr_count;
+  hsc__mlir_named *list = hsc__bc_make(r, sizeof *list, (size_t)op->attr_count + count);
+  if (r->status)
+    return;
+  if (op->attr_count)
+    memcpy(list, op->attrs, (size_t)op->attr_count * sizeof *list);
+  op->attrs = list;
+  for (size_t i = 0; i < count && !r->status; i++) {
+    uint64_t number = hsc__bc_varint(r, &data);
+    if (!optional || (number & 1))
+      list[op->attr_count++] =
+          (hsc__mlir_named){names[i], hsc__bc_attr_at(r, &data, optional ? number >> 1 : number)};
+  }
+  if (alone && !r->status)
+    *set = (hsc__bc_property_set){
+        .data = set->data, .of = name, .attrs = list, .count = op->attr_count};
+}
+
 static void read_op_properties(hsc__bc_reader *r,
                                hsc__bc_cursor *c,
                                const hsc__bc_op_name *name,
@@ -247,25 +275,7 @@ static void read_op_properties(hsc__bc_reader *r,
              name->dialect, name->name);
     return hsc__bc_fail(r, c, what);
   }
-  static const hsc_view module_attrs[] = {{"sym_name", 8}, {"sym_visibility", 14}};
-  const hsc_view *names = optional ? module_attrs : name->attr_names;
-  size_t count = optional ? HSC_COUNT_OF(module_attrs) : name->attr_count;
-  bool alone = !op->attr_count;
-  hsc__mlir_named *list = hsc__bc_make(r, sizeof *list, (size_t)op->attr_count + count);
-  if (r->status)
-    return;
-  if (op->attr_count)
-    memcpy(list, op->attrs, (size_t)op->attr_count * sizeof *list);
-  op->attrs = list;
-  for (size_t i = 0; i < count && !r->status; i++) {
-    uint64_t number = hsc__bc_varint(r, &data);
-    if (!optional || (number & 1))
-      list[op->attr_count++] =
-          (hsc__mlir_named){names[i], hsc__bc_attr_at(r, &data, optional ? number >> 1 : number)};
-  }
-  if (alone && !r->status)
-    *set = (hsc__bc_property_set){
-        .data = set->data, .of = name, .attrs = list, .count = op->attr_count};
+  read_listed_properties(r, name, optional, set, op);
 }
 
 static void read_results(hsc__bc_reader *r,

@@ -127,6 +127,8 @@ struct hsc__mlir_op {
 // The attribute by name; NULL when it is missing, or when it is VHLO's "none" (a type attribute of
 // none).
 const hsc__mlir_attr *hsc__mlir_attr_get(const hsc__mlir_op *op, const char *name);
+// The value of an entry of a dictionary; NULL where it has none, or is no dictionary.
+const hsc__mlir_attr *hsc__mlir_dict_get(const hsc__mlir_attr *dict, const char *name);
 
 // Bytecode to a tree; *out_top is the module operation. The arena keeps it; `bytes` must outlive
 // it.

@@ -244,6 +244,40 @@ static void put_colon_type(hsc_bytes *out, const hsc__mlir_type *type) {
   hsc__mlir_print_type(out, type);
 }
 
+// Attributes of StableHLO's own, and those that are kept as text.
+static void put_stablehlo_attr(hsc_bytes *out, const hsc__mlir_attr *attr) {
+  switch (attr->kind) {
+    case HSC_MLIR_ENUM:
+      // StableHLO's is a number
+      if (hsc_view_equals_text(attr->text, "custom_call_api_version"))
+        hsc_bytes_printf(out, "%" PRId64 " : i32", attr->integer);
+      else
+        hsc_bytes_printf(out, "#stablehlo<%.*s %s>", (int)attr->text.size, attr->text.data,
+                         hsc__mlir_enum_text(attr->text, attr->integer));
+      break;
+    case HSC_MLIR_ACCURACY:
+      hsc_bytes_append_text(out, "#stablehlo.result_accuracy<atol = ");
+      put_float(out, HSC_TYPE_F64, hsc_float_encode(HSC_TYPE_F64, attr->elements[0]->number));
+      hsc_bytes_append_text(out, ", rtol = ");
+      put_float(out, HSC_TYPE_F64, hsc_float_encode(HSC_TYPE_F64, attr->elements[1]->number));
+      hsc_bytes_printf(
+          out, ", ulps = %" PRId64 ", mode = #stablehlo.result_accuracy_mode<%s>>",
+          attr->elements[2]->integer,
+          hsc__mlir_enum_text(HSC_VIEW("result_accuracy_mode"), attr->elements[3]->integer));
+      break;
+    case HSC_MLIR_ALIAS:
+      hsc_bytes_append_text(out, "#stablehlo.output_operand_alias<output_tuple_indices = ");
+      hsc__mlir_print_ints(out, attr->elements[0]);
+      hsc_bytes_printf(out, ", operand_index = %" PRId64 ", operand_tuple_indices = ",
+                       attr->elements[1]->integer);
+      hsc__mlir_print_ints(out, attr->elements[2]);
+      hsc_bytes_append_char(out, '>');
+      break;
+    default:
+      hsc_bytes_append(out, attr->text.data, attr->text.size);
+  }
+}
+
 void hsc__mlir_print_attr(hsc_bytes *out, const hsc__mlir_attr *attr) {
   switch (attr->kind) {
     case HSC_MLIR_UNIT:
@@ -304,34 +338,8 @@ void hsc__mlir_print_attr(hsc_bytes *out, const hsc__mlir_attr *attr) {
     case HSC_MLIR_DENSE:
       put_dense(out, attr);
       break;
-    case HSC_MLIR_ENUM:
-      // StableHLO's is a number
-      if (hsc_view_equals_text(attr->text, "custom_call_api_version"))
-        hsc_bytes_printf(out, "%" PRId64 " : i32", attr->integer);
-      else
-        hsc_bytes_printf(out, "#stablehlo<%.*s %s>", (int)attr->text.size, attr->text.data,
-                         hsc__mlir_enum_text(attr->text, attr->integer));
-      break;
-    case HSC_MLIR_ACCURACY:
-      hsc_bytes_append_text(out, "#stablehlo.result_accuracy<atol = ");
-      put_float(out, HSC_TYPE_F64, hsc_float_encode(HSC_TYPE_F64, attr->elements[0]->number));
-      hsc_bytes_append_text(out, ", rtol = ");
-      put_float(out, HSC_TYPE_F64, hsc_float_encode(HSC_TYPE_F64, attr->elements[1]->number));
-      hsc_bytes_printf(
-          out, ", ulps = %" PRId64 ", mode = #stablehlo.result_accuracy_mode<%s>>",
-          attr->elements[2]->integer,
-          hsc__mlir_enum_text(HSC_VIEW("result_accuracy_mode"), attr->elements[3]->integer));
-      break;
-    case HSC_MLIR_ALIAS:
-      hsc_bytes_append_text(out, "#stablehlo.output_operand_alias<output_tuple_indices = ");
-      hsc__mlir_print_ints(out, attr->elements[0]);
-      hsc_bytes_printf(out, ", operand_index = %" PRId64 ", operand_tuple_indices = ",
-                       attr->elements[1]->integer);
-      hsc__mlir_print_ints(out, attr->elements[2]);
-      hsc_bytes_append_char(out, '>');
-      break;
     default:
-      hsc_bytes_append(out, attr->text.data, attr->text.size);
+      put_stablehlo_attr(out, attr);
   }
 }
 

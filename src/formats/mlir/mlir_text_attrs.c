@@ -395,18 +395,11 @@ static void append_indices(hsc_bytes *text, const hsc__mlir_attr *list) {
   hsc_bytes_append_char(text, '}');
 }
 
-static const hsc__mlir_attr *entry_of(const hsc__mlir_attr *dict, const char *name) {
-  for (int i = 0; i < dict->count; i++)
-    if (hsc_view_equals_text(dict->entries[i].name, name))
-      return dict->entries[i].value;
-  return NULL;
-}
-
 // "{output}: (operand, {operand indices})", as XLA prints it.
 static bool alias_text(hsc__mlir_parser *p, hsc__mlir_attr *attr) {
-  const hsc__mlir_attr *output = entry_of(attr, "output_tuple_indices");
-  const hsc__mlir_attr *operand = entry_of(attr, "operand_index");
-  const hsc__mlir_attr *index = entry_of(attr, "operand_tuple_indices");
+  const hsc__mlir_attr *output = hsc__mlir_dict_get(attr, "output_tuple_indices");
+  const hsc__mlir_attr *operand = hsc__mlir_dict_get(attr, "operand_index");
+  const hsc__mlir_attr *index = hsc__mlir_dict_get(attr, "operand_tuple_indices");
   hsc_bytes text = {0};
   append_indices(&text, output && output->kind == HSC_MLIR_ARRAY ? output : NULL);
   hsc_bytes_printf(&text, ": (%" PRId64 ", ", operand ? operand->integer : 0);
@@ -443,7 +436,7 @@ static bool accuracy(hsc__mlir_parser *p, hsc__mlir_attr *attr) {
   if (!parts)
     return hsc__mlir_out_of_memory(p);
   for (int i = 0; i < 4; i++) {
-    parts[i] = entry_of(attr, names[i]);
+    parts[i] = hsc__mlir_dict_get(attr, names[i]);
     if (!parts[i])
       parts[i] = &missing;
   }

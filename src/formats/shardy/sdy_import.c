@@ -50,6 +50,32 @@ hsc_status *hsc__sdy_mesh(hsc__importer *im, const hsc__mlir_op *op) {
 }
 
 // `manual` (may be NULL) restricts the axes that count. A NULL sharding cuts nothing.
+// The number of an axis that a sharding names; -1 = it cuts nothing here: in a manual computation
+// only the manual axes count, and an axis of one device divides nothing.
+static hsc_status *axis_of(hsc__importer *im,
+                           const hsc__mlir_op *op,
+                           const hsc__mesh *mesh,
+                           const hsc__mlir_attr *named,
+                           const hsc__mlir_attr *manual,
+                           int *out_axis) {
+  int axis = hsc__mesh_axis(mesh, named->text);
+  bool counts = !manual;
+  *out_axis = -1;
+  for (int k = 0; manual && k < manual->count; k++)
+    counts |= hsc_view_equals(manual->elements[k]->text, named->text);
+  if (!counts)
+    return NULL;
+  if (axis < 0)
+    return HSC_OP_ERR(INVALID_ARGUMENT, im, op, "%s: an axis that its mesh does not have",
+                      op->written_name);
+  if (named->count)
+    return HSC_OP_ERR(UNIMPLEMENTED, im, op, "%s: not built yet: parts of an axis",
+                      op->written_name);
+  if (mesh->axis_sizes[axis] > 1)
+    *out_axis = axis;
+  return NULL;
+}
+
 static hsc_status *read_layout(hsc__importer *im,
                                const hsc__mlir_op *op,
                                const hsc__mlir_attr *sharding,
@@ -71,23 +97,16 @@ static hsc_status *read_layout(hsc__importer *im,
     return sharding->count ? HSC_OP_ERR(UNIMPLEMENTED, im, op, "%s: not built yet: a mesh in place",
                                         op->written_name)
                            : NULL;
+  int axis;
   for (int d = 0; d < sharding->count && d < whole->rank; d++) {
     const hsc__mlir_attr *dim = sharding->elements[d];
     for (int a = 0; a < dim->count; a++) {
-      int axis = hsc__mesh_axis(out->mesh, dim->elements[a]->text);
-      bool counts = !manual;
-      for (int k = 0; manual && k < manual->count; k++)
-        counts |= hsc_view_equals(manual->elements[k]->text, dim->elements[a]->text);
-      if (!counts)
+      HSC_TRY(axis_of(im, op, out->mesh, dim->elements[a], manual, &axis));
+      if (axis < 0)
         continue;
-      if (axis < 0 || out->counts[d] == HSC__MOST_AXES)
+      if (out->counts[d] == HSC__MOST_AXES)
         return HSC_OP_ERR(INVALID_ARGUMENT, im, op, "%s: an axis that its mesh does not have",
                           op->written_name);
-      if (dim->elements[a]->count)
-        return HSC_OP_ERR(UNIMPLEMENTED, im, op, "%s: not built yet: parts of an axis",
-                          op->written_name);
-      if (out->mesh->axis_sizes[axis] == 1)
-        continue;
       out->axes[d][out->counts[d]++] = (int8_t)axis;
       out->is_cut = true;
     }
@@ -95,19 +114,8 @@ static hsc_status *read_layout(hsc__importer *im,
   const hsc__mlir_attr *unreduced =
       may_be_unreduced && sharding->integer ? sharding->elements[sharding->count] : NULL;
   for (int i = 0; unreduced && i < unreduced->count; i++) {
-    int axis = hsc__mesh_axis(out->mesh, unreduced->elements[i]->text);
-    bool counts = !manual;
-    for (int k = 0; manual && k < manual->count; k++)
-      counts |= hsc_view_equals(manual->elements[k]->text, unreduced->elements[i]->text);
-    if (!counts)
-      continue;
+    HSC_TRY(axis_of(im, op, out->mesh, unreduced->elements[i], manual, &axis));
     if (axis < 0)
-      return HSC_OP_ERR(INVALID_ARGUMENT, im, op, "%s: an axis that its mesh does not have",
-                        op->written_name);
-    if (unreduced->elements[i]->count)
-      return HSC_OP_ERR(UNIMPLEMENTED, im, op, "%s: not built yet: parts of an axis",
-                        op->written_name);
-    if (out->mesh->axis_sizes[axis] == 1)
       continue;
     out->unreduced |= 1u << axis;
     out->is_cut = true;

@@ -41,6 +41,12 @@ HSC_MUST_USE hsc_status *hsc__import_shape(const hsc__importer *im,
 HSC_MUST_USE hsc_status *hsc__import_result_shape(const hsc__importer *im,
                                                   const hsc__mlir_op *op,
                                                   hsc_shape *out_shape);
+// A location as metadata: the innermost file and the outermost name; NULL = it has neither.
+const hsc_metadata *hsc__import_metadata(hsc__importer *im, const hsc__mlir_attr *location);
+// stablehlo_entry.c: aliasing, donation and shardings of the entry's arguments and results.
+HSC_MUST_USE hsc_status *hsc__import_argument_attrs(hsc__importer *im, const hsc__mlir_op *main_op);
+// The layouts that are asked for of the entry's arguments and results, as HLO says them.
+HSC_MUST_USE hsc_status *hsc__import_layouts(hsc__importer *im, const hsc__mlir_op *main_op);
 // A region without captures (but of constants) as a computation: reducers, comparators.
 HSC_MUST_USE hsc_status *hsc__import_region(hsc__importer *im,
                                             const hsc__mlir_op *op,
