@@ -41,6 +41,98 @@ static bool qr(double *a, double *b, size_t n, size_t p) {
   return true;
 }
 
+// The samples multiplied by the roots of their weights: a[n][p] and b[n], as qr takes them.
+static hsc_status *weigh(const double *design,
+                         const double *y,
+                         const double *weights,
+                         size_t n,
+                         size_t p,
+                         double *a,
+                         double *b) {
+  for (size_t i = 0; i < n; i++) {
+    double w = weights ? weights[i] : 1;
+    if (!isfinite(y[i]) || !isfinite(w) || w < 0)
+      return HSC_ERR(INVALID_ARGUMENT,
+                     "fit: sample %zu is not a finite number with a weight of 0 or more", i);
+    double root = sqrt(w);
+    b[i] = root * y[i];
+    for (size_t j = 0; j < p; j++) {
+      if (!isfinite(design[i * p + j]))
+        return HSC_ERR(INVALID_ARGUMENT, "fit: term %zu of sample %zu is not finite", j, i);
+      a[i * p + j] = root * design[i * p + j];
+    }
+  }
+  return NULL;
+}
+
+// Coefficients from R (in a) and Q^T y (in b), from the last one back.
+static void solve(const double *a, const double *b, hsc_fit *fit) {
+  size_t p = fit->term_count;
+  for (size_t k = p; k-- > 0;) {
+    double value = b[k];
+    for (size_t j = k + 1; j < p; j++)
+      value -= a[k * p + j] * fit->coefficient[j];
+    fit->coefficient[k] = value / a[k * p + k];
+  }
+}
+
+// What the fit leaves: residual_sd and r_squared. Returns the variance.
+static double residuals(const double *design,
+                        const double *y,
+                        const double *weights,
+                        hsc_fit *fit) {
+  size_t n = fit->sample_count;
+  size_t p = fit->term_count;
+  double weight_sum = 0;
+  double weighted_sum = 0;
+  for (size_t i = 0; i < n; i++) {
+    double w = weights ? weights[i] : 1;
+    weight_sum += w;
+    weighted_sum += w * y[i];
+  }
+  double residual = 0;
+  double total = 0;
+  double mean = weight_sum > 0 ? weighted_sum / weight_sum : 0;
+  for (size_t i = 0; i < n; i++) {
+    double w = weights ? weights[i] : 1;
+    double predicted = 0;
+    for (size_t j = 0; j < p; j++)
+      predicted += design[i * p + j] * fit->coefficient[j];
+    residual += w * (y[i] - predicted) * (y[i] - predicted);
+    total += w * (y[i] - mean) * (y[i] - mean);
+  }
+  double variance = residual / (double)(n - p);
+  fit->residual_sd = sqrt(variance);
+  fit->r_squared = total > 0 ? 1 - residual / total : NAN;
+  return variance;
+}
+
+// Covariance = variance * R^-1 R^-T, and the intervals that follow from it.
+static void spread(const double *a, double variance, hsc_fit *fit) {
+  size_t p = fit->term_count;
+  double inverse[HSC_FIT_MAX_TERMS][HSC_FIT_MAX_TERMS] = {{0}};
+  for (size_t column = 0; column < p; column++) {
+    for (size_t k = column + 1; k-- > 0;) {
+      double value = k == column ? 1 : 0;
+      for (size_t j = k + 1; j <= column; j++)
+        value -= a[k * p + j] * inverse[j][column];
+      inverse[k][column] = value / a[k * p + k];
+    }
+  }
+  double t = hsc_stats_t_quantile(0.5 + 0.5 * fit->confidence, (double)(fit->sample_count - p));
+  for (size_t i = 0; i < p; i++) {
+    for (size_t j = 0; j < p; j++) {
+      double sum = 0;
+      for (size_t k = 0; k < p; k++)
+        sum += inverse[i][k] * inverse[j][k];
+      fit->covariance[i][j] = variance * sum;
+    }
+    fit->standard_error[i] = sqrt(fit->covariance[i][i]);
+    fit->low[i] = fit->coefficient[i] - t * fit->standard_error[i];
+    fit->high[i] = fit->coefficient[i] + t * fit->standard_error[i];
+  }
+}
+
 hsc_status *hsc_stats_fit(const double *design,
                           const double *y,
                           const double *weights,
@@ -63,80 +155,15 @@ hsc_status *hsc_stats_fit(const double *design,
   double *a = hsc_alloc(n * p * sizeof(double));
   double *b = hsc_alloc(n * sizeof(double));
   hsc_status *status = NULL;
-  if (!a || !b) {
-    status = hsc_status_out_of_memory();
-    goto done;
-  }
-  double weight_sum = 0;
-  double weighted_sum = 0;
-  for (size_t i = 0; i < n; i++) {
-    double w = weights ? weights[i] : 1;
-    if (!isfinite(y[i]) || !isfinite(w) || w < 0) {
-      status = HSC_ERR(INVALID_ARGUMENT,
-                       "fit: sample %zu is not a finite number with a weight of 0 or more", i);
-      goto done;
-    }
-    weight_sum += w;
-    weighted_sum += w * y[i];
-    double root = sqrt(w);
-    b[i] = root * y[i];
-    for (size_t j = 0; j < p; j++) {
-      if (!isfinite(design[i * p + j])) {
-        status = HSC_ERR(INVALID_ARGUMENT, "fit: term %zu of sample %zu is not finite", j, i);
-        goto done;
-      }
-      a[i * p + j] = root * design[i * p + j];
-    }
-  }
-  if (!qr(a, b, n, p)) {
-    status = HSC_ERR(INVALID_ARGUMENT,
+  if (!a || !b)
+    HSC_GOTO(hsc_status_out_of_memory());
+  HSC_GOTO(weigh(design, y, weights, n, p, a, b));
+  if (!qr(a, b, n, p))
+    HSC_GOTO(HSC_ERR(INVALID_ARGUMENT,
                      "fit: the terms depend on each other in these samples, so their coefficients "
-                     "cannot be distinguished");
-    goto done;
-  }
-  for (size_t k = p; k-- > 0;) {
-    double value = b[k];
-    for (size_t j = k + 1; j < p; j++)
-      value -= a[k * p + j] * fit.coefficient[j];
-    fit.coefficient[k] = value / a[k * p + k];
-  }
-  double residual = 0;
-  double total = 0;
-  double mean = weight_sum > 0 ? weighted_sum / weight_sum : 0;
-  for (size_t i = 0; i < n; i++) {
-    double w = weights ? weights[i] : 1;
-    double predicted = 0;
-    for (size_t j = 0; j < p; j++)
-      predicted += design[i * p + j] * fit.coefficient[j];
-    residual += w * (y[i] - predicted) * (y[i] - predicted);
-    total += w * (y[i] - mean) * (y[i] - mean);
-  }
-  double variance = residual / (double)(n - p);
-  fit.residual_sd = sqrt(variance);
-  fit.r_squared = total > 0 ? 1 - residual / total : NAN;
-
-  // Covariance = variance * R^-1 R^-T.
-  double inverse[HSC_FIT_MAX_TERMS][HSC_FIT_MAX_TERMS] = {{0}};
-  for (size_t column = 0; column < p; column++) {
-    for (size_t k = column + 1; k-- > 0;) {
-      double value = k == column ? 1 : 0;
-      for (size_t j = k + 1; j <= column; j++)
-        value -= a[k * p + j] * inverse[j][column];
-      inverse[k][column] = value / a[k * p + k];
-    }
-  }
-  double t = hsc_stats_t_quantile(0.5 + 0.5 * fit.confidence, (double)(n - p));
-  for (size_t i = 0; i < p; i++) {
-    for (size_t j = 0; j < p; j++) {
-      double sum = 0;
-      for (size_t k = 0; k < p; k++)
-        sum += inverse[i][k] * inverse[j][k];
-      fit.covariance[i][j] = variance * sum;
-    }
-    fit.standard_error[i] = sqrt(fit.covariance[i][i]);
-    fit.low[i] = fit.coefficient[i] - t * fit.standard_error[i];
-    fit.high[i] = fit.coefficient[i] + t * fit.standard_error[i];
-  }
+                     "cannot be distinguished"));
+  solve(a, b, &fit);
+  spread(a, residuals(design, y, weights, &fit), &fit);
   *out_fit = fit;
 
 done:

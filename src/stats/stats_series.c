@@ -87,6 +87,92 @@ static hsc_status *coarse_change_points(const double *x,
   return status;
 }
 
+// A search for the cheapest division: best[end] is the least cost of the values before `end`, and
+// previous[end] where its last segment starts.
+typedef struct search {
+  cost_tables costs;
+  double penalty;      // of a segment
+  size_t min_segment;  // values
+  double *best;
+  size_t *previous;
+  size_t *candidates;  // starts that a last segment may have
+  size_t candidate_count;
+  size_t *beaten_at;  // per start: the first end where it could not win any more; 0 = can still win
+} search;
+
+static hsc_status *search_init(search *s, const double *x, size_t n) {
+  s->costs.sum = hsc_alloc((n + 1) * sizeof(double));
+  s->costs.squares = hsc_alloc((n + 1) * sizeof(double));
+  s->best = hsc_alloc((n + 1) * sizeof(double));
+  s->previous = hsc_alloc((n + 1) * sizeof(size_t));
+  s->candidates = hsc_alloc((n + 1) * sizeof(size_t));
+  s->beaten_at = hsc_alloc((n + 1) * sizeof(size_t));
+  if (!s->costs.sum || !s->costs.squares || !s->best || !s->previous || !s->candidates ||
+      !s->beaten_at)
+    return hsc_status_out_of_memory();
+  double shift = hsc_stats_mean(x, n);
+  for (size_t i = 0; i < n; i++) {
+    double d = x[i] - shift;
+    s->costs.sum[i + 1] = s->costs.sum[i] + d;
+    s->costs.squares[i + 1] = s->costs.squares[i] + d * d;
+  }
+  s->best[0] = -s->penalty;
+  return NULL;
+}
+
+static void search_deinit(search *s) {
+  hsc_free(s->costs.sum);
+  hsc_free(s->costs.squares);
+  hsc_free(s->best);
+  hsc_free(s->previous);
+  hsc_free(s->candidates);
+  hsc_free(s->beaten_at);
+}
+
+static void find_best_until(search *s, size_t end) {
+  // A start becomes a candidate when a segment of the least length fits after it.
+  size_t start = end - s->min_segment;
+  if (start == 0 || start >= s->min_segment)
+    s->candidates[s->candidate_count++] = start;
+  s->best[end] = INFINITY;
+  for (size_t c = 0; c < s->candidate_count; c++) {
+    size_t from = s->candidates[c];
+    double value = s->best[from] + segment_cost(&s->costs, from, end) + s->penalty;
+    if (value < s->best[end]) {
+      s->best[end] = value;
+      s->previous[end] = from;
+    }
+  }
+}
+
+// Splitting a segment never costs more, so a start that is beaten at `end` even without a penalty
+// is beaten by a change at `end` for all later ends, from where such a change is allowed: `end`
+// plus the least length.
+static void prune(search *s, size_t end) {
+  size_t kept = 0;
+  for (size_t c = 0; c < s->candidate_count; c++) {
+    size_t from = s->candidates[c];
+    if (!s->beaten_at[from] && s->best[from] + segment_cost(&s->costs, from, end) >= s->best[end])
+      s->beaten_at[from] = end;
+    if (!s->beaten_at[from] || end + 1 < s->beaten_at[from] + s->min_segment)
+      s->candidates[kept++] = from;
+  }
+  s->candidate_count = kept;
+}
+
+// The starts of the segments but the first, in order. Returns how many.
+static size_t starts_of(const search *s, size_t n, size_t *out_starts) {
+  size_t count = 0;
+  for (size_t at = s->previous[n]; at > 0; at = s->previous[at])
+    out_starts[count++] = at;
+  for (size_t i = 0; i < count / 2; i++) {
+    size_t other = out_starts[i];
+    out_starts[i] = out_starts[count - 1 - i];
+    out_starts[count - 1 - i] = other;
+  }
+  return count;
+}
+
 hsc_status *hsc_stats_change_points(const double *x,
                                     size_t n,
                                     const hsc_change_options *options,
@@ -103,73 +189,19 @@ hsc_status *hsc_stats_change_points(const double *x,
   if (n < 2 * o.min_segment || n < 2 || hsc__has_nan(x, n) ||
       hsc_stats_max(x, n) == hsc_stats_min(x, n))
     return NULL;
-
   hsc_status *status = NULL;
-  cost_tables t = {.kind = o.cost, .noise = noise_variance(x, n, o.cost, &status)};
-  if (status)
-    return status;
-  t.sum = hsc_alloc((n + 1) * sizeof(double));
-  t.squares = hsc_alloc((n + 1) * sizeof(double));
-  double *best = hsc_alloc((n + 1) * sizeof(double));
-  size_t *previous = hsc_alloc((n + 1) * sizeof(size_t));
-  size_t *candidates = hsc_alloc((n + 1) * sizeof(size_t));
-  size_t candidate_count = 0;
-  // per start: the first end where it could not win any more; 0 = can still win
-  size_t *beaten_at = hsc_alloc((n + 1) * sizeof(size_t));
-  if (!t.sum || !t.squares || !best || !previous || !candidates || !beaten_at) {
-    status = hsc_status_out_of_memory();
-    goto done;
+  search s = {.costs = {.kind = o.cost, .noise = noise_variance(x, n, o.cost, &status)},
+              .penalty = o.penalty,
+              .min_segment = o.min_segment};
+  HSC_TRY(status);
+  status = search_init(&s, x, n);
+  for (size_t end = o.min_segment; end <= n && !status; end++) {
+    find_best_until(&s, end);
+    prune(&s, end);
   }
-  double shift = hsc_stats_mean(x, n);
-  for (size_t i = 0; i < n; i++) {
-    double d = x[i] - shift;
-    t.sum[i + 1] = t.sum[i] + d;
-    t.squares[i + 1] = t.squares[i] + d * d;
-  }
-  best[0] = -o.penalty;
-  for (size_t end = o.min_segment; end <= n; end++) {
-    // A start becomes a candidate when a segment of the least length fits after it.
-    size_t start = end - o.min_segment;
-    if (start == 0 || start >= o.min_segment)
-      candidates[candidate_count++] = start;
-    best[end] = INFINITY;
-    for (size_t c = 0; c < candidate_count; c++) {
-      double value = best[candidates[c]] + segment_cost(&t, candidates[c], end) + o.penalty;
-      if (value < best[end]) {
-        best[end] = value;
-        previous[end] = candidates[c];
-      }
-    }
-    // Pruning: splitting a segment never costs more, so a start that is beaten at `end` even
-    // without a penalty is beaten by a change at `end` for all later ends, from where such a change
-    // is allowed: `end` plus the least length.
-    size_t kept = 0;
-    for (size_t c = 0; c < candidate_count; c++) {
-      size_t s = candidates[c];
-      if (!beaten_at[s] && best[s] + segment_cost(&t, s, end) >= best[end])
-        beaten_at[s] = end;
-      if (!beaten_at[s] || end + 1 < beaten_at[s] + o.min_segment)
-        candidates[kept++] = s;
-    }
-    candidate_count = kept;
-  }
-  size_t count = 0;
-  for (size_t at = previous[n]; at > 0; at = previous[at])
-    out_starts[count++] = at;
-  for (size_t i = 0; i < count / 2; i++) {
-    size_t other = out_starts[i];
-    out_starts[i] = out_starts[count - 1 - i];
-    out_starts[count - 1 - i] = other;
-  }
-  *out_count = count;
-
-done:
-  hsc_free(t.sum);
-  hsc_free(t.squares);
-  hsc_free(best);
-  hsc_free(previous);
-  hsc_free(candidates);
-  hsc_free(beaten_at);
+  if (!status)
+    *out_count = starts_of(&s, n, out_starts);
+  search_deinit(&s);
   return status;
 }
 
