@@ -319,12 +319,64 @@ static const char *library_in(hsc__check_context *cx, const hsc__python *python,
   return NULL;
 }
 
-void hsc__check_xla_flags(hsc__check_context *cx) {
+// XLA_FLAGS that do not begin with a dash name a file that holds them. NULL = it is not there,
+// which is said.
+static const char *flags_of_file(hsc__check_context *cx, const char *flags) {
+  if (flags[strspn(flags, " ")] == '-')
+    return flags;
+  const char *text = hsc__read(cx, hsc__path(cx, "%s", flags));
+  if (text)
+    return text;
+  hsc__say(cx, HSC_VERDICT_ERROR,
+           "XLA_FLAGS=%.80s is taken as the name of a file of flags, which is not there", flags);
+  hsc__fix(cx, "flags begin with --");
+  return NULL;
+}
+
+// The flags of all XLA libraries of an installation, and how to call these.
+static const char *gather_xla_flags(hsc__check_context *cx, hsc__python *python, flag_list *list) {
   static const char *const xla_prefix[] = {"xla_", NULL};
+  static const char *const places[] = {"jaxlib/libjax_common.so", "jaxlib/xla_extension.so",
+                                       "jax_plugins/xla_cuda12/xla_cuda_plugin.so",
+                                       "jax_plugins/xla_cuda13/xla_cuda_plugin.so"};
+  const char *library = NULL;
+  for (size_t i = 0; i < HSC_COUNT_OF(places); i++) {
+    const char *path = library_in(cx, python, places[i]);
+    if (!path)
+      continue;
+    flags_of_library(cx, path, xla_prefix, list);
+    library = library ? "the installed XLA libraries" : strrchr(places[i], '/') + 1;
+  }
+  const char *torch = torch_library(cx, python);
+  if (torch) {
+    flags_of_library(cx, torch, xla_prefix, list);
+    library = library ? "the installed XLA libraries" : strrchr(torch, '/') + 1;
+  }
+  return library;
+}
+
+static void check_tpu_flags(hsc__check_context *cx,
+                            const char *flags,
+                            const char *library,
+                            flag_list *list) {
   static const char *const tpu_prefixes[] = {"xla_", "tpu_", "megascale_", NULL};
+  if (strstr(flags, "xla_dump_to")) {
+    hsc__say(cx, HSC_VERDICT_WARNING,
+             "LIBTPU_INIT_ARGS: --xla_dump_to is not among libtpu's start flags");
+    hsc__fix(cx, "give it in XLA_FLAGS or as a compile option");
+  }
+  list->count = 0;
+  if (library)
+    flags_of_library(cx, library, tpu_prefixes, list);
+  check_flags(cx, "LIBTPU_INIT_ARGS", flags, list, "libtpu.so");
+}
+
+void hsc__check_xla_flags(hsc__check_context *cx) {
   const char *flags = hsc__env(cx, "XLA_FLAGS");
   const char *tpu = hsc__env(cx, "LIBTPU_INIT_ARGS");
-  if ((!flags || !*flags) && (!tpu || !*tpu)) {
+  bool has_flags = flags && *flags;
+  bool has_tpu = tpu && *tpu;
+  if (!has_flags && !has_tpu) {
     hsc__say(cx, HSC_VERDICT_NOT_APPLICABLE, "neither XLA_FLAGS nor LIBTPU_INIT_ARGS is set");
     return;
   }
@@ -333,47 +385,11 @@ void hsc__check_xla_flags(hsc__check_context *cx) {
   flag_list *list = HSC_NEW(cx->arena, flag_list);
   if (!list)
     return;
-  if (flags && *flags) {
-    if (flags[strspn(flags, " ")] != '-') {  // a file that holds them
-      const char *path = hsc__path(cx, "%s", flags);
-      const char *text = hsc__read(cx, path);
-      if (!text) {
-        hsc__say(cx, HSC_VERDICT_ERROR,
-                 "XLA_FLAGS=%.80s is taken as the name of a file of flags, which is not there",
-                 flags);
-        hsc__fix(cx, "flags begin with --");
-      }
-      flags = text;
-    }
-    static const char *const places[] = {"jaxlib/libjax_common.so", "jaxlib/xla_extension.so",
-                                         "jax_plugins/xla_cuda12/xla_cuda_plugin.so",
-                                         "jax_plugins/xla_cuda13/xla_cuda_plugin.so"};
-    const char *library = NULL;
-    for (size_t i = 0; has_python && flags && i < HSC_COUNT_OF(places); i++) {
-      const char *path = library_in(cx, &python, places[i]);
-      if (!path)
-        continue;
-      flags_of_library(cx, path, xla_prefix, list);
-      library = library ? "the installed XLA libraries" : strrchr(places[i], '/') + 1;
-    }
-    const char *torch = has_python && flags ? torch_library(cx, &python) : NULL;
-    if (torch) {
-      flags_of_library(cx, torch, xla_prefix, list);
-      library = library ? "the installed XLA libraries" : strrchr(torch, '/') + 1;
-    }
-    if (flags)
-      check_flags(cx, "XLA_FLAGS", flags, list, library ? library : "XLA");
+  flags = has_flags ? flags_of_file(cx, flags) : NULL;
+  if (flags) {
+    const char *library = has_python ? gather_xla_flags(cx, &python, list) : NULL;
+    check_flags(cx, "XLA_FLAGS", flags, list, library ? library : "XLA");
   }
-  if (tpu && *tpu) {
-    const char *path = has_python ? library_in(cx, &python, "libtpu/libtpu.so") : NULL;
-    if (strstr(tpu, "xla_dump_to")) {
-      hsc__say(cx, HSC_VERDICT_WARNING,
-               "LIBTPU_INIT_ARGS: --xla_dump_to is not among libtpu's start flags");
-      hsc__fix(cx, "give it in XLA_FLAGS or as a compile option");
-    }
-    list->count = 0;
-    if (path)
-      flags_of_library(cx, path, tpu_prefixes, list);
-    check_flags(cx, "LIBTPU_INIT_ARGS", tpu, list, "libtpu.so");
-  }
+  if (has_tpu)
+    check_tpu_flags(cx, tpu, has_python ? library_in(cx, &python, "libtpu/libtpu.so") : NULL, list);
 }

@@ -1,9 +1,14 @@
 // explain_report.c - prints a log report and entries of the knowledge base.
+//
+// Everything is in two columns: a label of nine columns after two blanks, then text that is wrapped
+// from column 11 on. A label repeats only where it changes (list_row, references, remedies), so
+// that rows of one kind read as one list.
 #include "base/text/text.h"
 #include "doctor/explain.h"
 
 enum { MODULES_SHOWN = 8 };
 
+// At most 120 columns; 110 where the width is not known, or too small to wrap in.
 static int width_of(const hsc_text_style *style) {
   if (style->width > 40) {
     if (style->width < 120)

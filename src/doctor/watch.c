@@ -236,6 +236,22 @@ static void count_over(
   }
 }
 
+// Rules about a line itself; those about counts and durations are looked at where these are kept.
+static bool fires(const rule *r, const hsc_entry *entry) {
+  switch (r->kind) {
+    case RULE_COMPILE_FAILED:
+      return entry->event == HSC_EVENT_COMPILE_FAILED || entry->event == HSC_EVENT_CACHED_FAILURE;
+    case RULE_CRASH:
+      return entry->event == HSC_EVENT_CRASH;
+    case RULE_SEVERITY:
+      return entry->severity >= r->severity;
+    case RULE_ENTRY:
+      return !strcmp(entry->id, r->value);
+    default:
+      return false;
+  }
+}
+
 void hsc_watch_on_line(void *user,
                        const hsc_entry *entry,
                        hsc_view line,
@@ -266,19 +282,12 @@ void hsc_watch_on_line(void *user,
     count_over(w, RULE_MISSES_OVER, ++w->misses, "cache misses", line_number);
   for (size_t i = 0; i < w->rule_count; i++) {
     rule *r = &w->rules[i];
-    bool fires = (r->kind == RULE_COMPILE_FAILED && (entry->event == HSC_EVENT_COMPILE_FAILED ||
-                                                     entry->event == HSC_EVENT_CACHED_FAILURE)) ||
-                 (r->kind == RULE_CRASH && entry->event == HSC_EVENT_CRASH) ||
-                 (r->kind == RULE_SEVERITY && entry->severity >= r->severity) ||
-                 (r->kind == RULE_ENTRY && !strcmp(entry->id, r->value));
-    const char *what;
+    if (!fires(r, entry))
+      continue;
+    const char *what = entry->by_text ? line_text(w, line) : entry->id;
     if (r->kind == RULE_COMPILE_FAILED && *name)
       what = name;
-    else if (entry->by_text)
-      what = line_text(w, line);
-    else
-      what = entry->id;
-    if (!fires || told_before(w, i, what))
+    if (told_before(w, i, what))
       continue;
     raise_alert(w, r,
                 (hsc_alert){.text = line_text(w, line),
