@@ -12,6 +12,11 @@ double hsc__cost_bytes(const hsc_shape *shape);
 // Of all leaves.
 double hsc__cost_leaves_bytes(const hsc_shape *shape);
 
+// 0 for 0.
+static inline int hsc__floor_log2(uint64_t value) {
+  return value ? 63 - __builtin_clzll(value) : 0;
+}
+
 // Comparisons of a sort of so many elements.
 double hsc__cost_sort_flops(const hsc_shape *shape);
 // n^3 / 3 for each matrix of the last two dimensions.
