@@ -183,17 +183,18 @@ static const hsc_option options[] = {
                         "N",
                         0,
                         0,
-                        "fresh processes to time in; 0: as many as a pilot chooses, from 3",
+                        "fresh processes to time in; 0: chosen after a few trial runs, 3 or more",
                         .verbs = "ablate"),
-    HSC_OPTION_INT_FROM(passes_args,
-                        blocks,
-                        "blocks",
-                        "N",
-                        0,
-                        0,
-                        "blocks in each of them, in which every variant has a turn, in random "
-                        "order; 0: as many as a pilot chooses",
-                        .verbs = "ablate"),
+    HSC_OPTION_INT_FROM(
+        passes_args,
+        blocks,
+        "blocks",
+        "N",
+        0,
+        0,
+        "rounds in each of them (blocks); in a block every variant has one turn, in random "
+        "order; 0: chosen after a few trial runs",
+        .verbs = "ablate"),
     HSC_OPTION_DOUBLE(
         passes_args,
         precision,
@@ -244,8 +245,8 @@ static const hsc_option options[] = {
                         "N",
                         0,
                         0,
-                        "compiles that count, after a first one; 0: as many compiles and "
-                        "processes as a pilot chooses",
+                        "compiles that count, after a first one; 0: how many, and in how many "
+                        "processes, is chosen after a few trial compiles",
                         .verbs = "time"),
     HSC_OPTION_STRING(passes_args,
                       runner,

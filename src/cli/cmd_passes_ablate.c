@@ -120,13 +120,16 @@ static void note_timing(hsc_table *table, json_t *result) {
                  json_string_value(hsc_json_path(timing, "sampling", "text", NULL)));
   const char *class_text = hsc_json_text(timing, "baseline_class");
   if (class_text && strcmp(class_text, "flat") && strcmp(class_text, "too short"))
-    hsc_table_note(table, "the baseline over its blocks, process by process: %s", class_text);
+    hsc_table_note(table,
+                   "the baseline over its blocks (rounds of one turn each), process by process: %s",
+                   class_text);
   if (isfinite(low))
     hsc_table_note(table, "placebos, which are the same program: %.3f to %.3f", low, high);
   const char *grade = json_string_value(hsc_json_path(result, "environment", "grade", NULL));
   if (grade && *grade != 'A')
     hsc_table_note(table,
-                   "no effect below %.3g %% is claimed: the machine is not quiet (%s, A to D)",
+                   "no effect below %.3g %% is claimed: the machine is not quiet (grade %s; A is "
+                   "quiet, D is busy)",
                    100 * hsc_json_number(json_object_get(timing, "margin")), grade);
 }
 

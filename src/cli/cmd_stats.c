@@ -57,13 +57,14 @@ static const hsc_option options[] = {
                       "PERCENT",
                       0,
                       "smallest difference that is reported, and largest that counts as \"same\"; "
-                      "0: what the machine's grade allows"),
-    HSC_OPTION_STRING(stats_args,
-                      grade,
-                      "grade",
-                      "A-D",
-                      NULL,
-                      "grade of the measured machine, if the files do not state it"),
+                      "0: what the machine's grade allows (A: quiet, to D: busy)"),
+    HSC_OPTION_STRING(
+        stats_args,
+        grade,
+        "grade",
+        "A-D",
+        NULL,
+        "how quiet the measured machine was, A (quiet) to D (busy), if the files do not state it"),
     HSC_OPTION_DOUBLE(
         stats_args, confidence, "confidence", "PERCENT", 95, "confidence level of intervals"),
     HSC_OPTION_INT_FROM(

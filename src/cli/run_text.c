@@ -494,7 +494,9 @@ static void print_speed(hsc_cli *cli, json_t *result, bool all) {
                         json_string_value(json_object_get(row, "text")));
   if (i && grade && *grade != 'A')
     hsc_cli_paragraph(
-        cli, "no difference below %.3g %% is claimed: the machine is not quiet (%s, A to D)\n",
+        cli,
+        "no difference below %.3g %% is claimed: the machine is not quiet (grade %s; A is quiet, "
+        "D is busy)\n",
         100 * at(json_array_get(speed, 0), "margin", NULL), grade);
 }
 

@@ -197,10 +197,11 @@ static void note_sampling(hsc_table *table, const json_t *patterns) {
     snprintf(trials, sizeof trials, "%zu trials", least);
   else
     snprintf(trials, sizeof trials, "%zu to %zu trials", least, most);
-  hsc_table_note(table,
-                 "%s; a pilot chose the runs in them for %zu of %zu configurations; %zu intervals "
-                 "are as narrow as was wanted",
-                 trials, pilots, all, narrow);
+  hsc_table_note(
+      table,
+      "%s; trial runs chose how many runs they have for %zu of %zu configurations; %zu intervals "
+      "are as narrow as was wanted",
+      trials, pilots, all, narrow);
   if (worst) {
     char text[32];
     hsc_format_quantity(more >= 100 ? round(more / pow(10, floor(log10(more)) - 1)) *

@@ -514,7 +514,8 @@ hsc_status *hsc_stats_document(const hsc_samples *samples,
   if (!status && json_array_size(comparisons)) {
     json_array_append_new(
         notes, json_sprintf("a ratio above 1 is slower; \"same\" and every claim take %.3g %%%s%s",
-                            100 * margin, grade ? "; how quiet the machine is, from A to D: " : "",
+                            100 * margin,
+                            grade ? "; the machine's grade, from A (quiet) to D (busy): " : "",
                             grade ? grade : ""));
     if (grade && *grade != 'A')
       json_array_append_new(
