@@ -1,4 +1,8 @@
 // pjrt_client.c - a client of a plugin and the facts of its devices.
+//
+// Texts that a plugin hands out are copied when they are read, so that nothing here depends on how
+// long the plugin keeps them. The platform's name and version must be there; what a device tells of
+// itself beyond its number may be missing.
 #include "pjrt/pjrt_internal.h"
 
 static const char *text_copy(hsc_arena *arena, const char *text, size_t size) {

@@ -1,4 +1,9 @@
 // pjrt_executable.c - compiling, loading, and all that a plugin tells about a compiled program.
+//
+// PJRT knows two objects: a PJRT_LoadedExecutable can run, a PJRT_Executable describes a program.
+// Of a program that was compiled for a device that is not here there is only the second; of a
+// loaded one the second is asked for, and is an object of its own that must be destroyed too. What
+// a plugin tells is its claim: counts are compared with each other before memory is read by them.
 #include "pjrt/pjrt_internal.h"
 
 static void drop_loaded(hsc_plugin *plugin, PJRT_LoadedExecutable *loaded) {
@@ -26,6 +31,8 @@ void hsc_executable_destroy(hsc_executable *executable) {
   hsc_free(executable);
 }
 
+// What every plugin must know of a program. The name is copied: it lives as long as the plugin's
+// object only.
 static hsc_status *read_basics(hsc_executable *executable) {
   hsc_plugin *plugin = executable->plugin;
   PJRT_Executable_Name_Args name =
@@ -174,6 +181,8 @@ hsc_status *hsc_executable_fingerprint(hsc_executable *executable, hsc_view *out
   return NULL;
 }
 
+// PJRT's way with buffers of unknown size: the first call, without a buffer, tells the size, the
+// second one fills it.
 hsc_status *hsc_executable_optimized_program(hsc_executable *executable,
                                              hsc_bytes *out_code,
                                              const char **out_format) {

@@ -44,7 +44,8 @@ static uint32_t text_number(builder *b, hsc_view text) {
 
 enum { MAX_STATS = 64 };
 
-// The stats of a message as attributes in `out`; their number.
+// The stats of a message as attributes in `out`; their number. A reference (HSC_XSTAT_REF) is a
+// text that the plane keeps once, as the name of a stat's metadata: it has a number already.
 static int read_attrs(builder *b, hsc_view message, uint32_t field, hsc_trace_attr out[MAX_STATS]) {
   int count = 0;
   hsc_xstat_cursor at = hsc_xstats_of(message, field);
@@ -103,6 +104,7 @@ typedef struct known_meta {
   uint32_t category;  // by the name
 } known_meta;
 
+// The stats of the metadata become attributes here, once for all events that share it.
 static hsc_status *know(builder *b, const hsc_xevent_meta *meta, known_meta *k) {
   hsc_view name = hsc__short_op_name(meta->display_name.size ? meta->display_name : meta->name);
   hsc_trace_attr attrs[MAX_STATS];

@@ -1,4 +1,9 @@
 // eval_value.c - counted values of the evaluator, and the strided copies that move them.
+//
+// A value counts who holds it; its bytes count the values that show them (hsc__value_view), so that
+// a reshape or an element of a tuple costs no copy. Bytes may be written to only while one value
+// shows them and one holder has it (hsc__value_is_ours): an operand that nothing reads any more
+// becomes its reader's result. Bytes of literals are borrowed and never written to.
 #include "hlo/eval/eval_internal.h"
 
 static hsc_status *value_create(const hsc_shape *shape, hsc__value **out_value) {
@@ -182,6 +187,8 @@ bool hsc__value_is_ours(const hsc__value *value) {
          !value->storage->borrowed;
 }
 
+// Element sizes must be equal, not only their sums: element i of the result lies where element i of
+// the operand was.
 hsc_status *hsc__value_reuse(const hsc_shape *shape, hsc__value *operand, hsc__value **out_value) {
   if (hsc__value_is_ours(operand) &&
       hsc_type_bytes(shape->type) == hsc_type_bytes(operand->shape.type) &&
@@ -202,6 +209,7 @@ hsc_status *hsc__value_writable(hsc__value *operand,
   return NULL;
 }
 
+// In elements; row-major, whatever the layout of the shape.
 void hsc__strides(const hsc_shape *shape, int64_t strides[HSC_MAX_RANK]) {
   int64_t stride = 1;
   for (int32_t i = shape->rank - 1; i >= 0; i--) {

@@ -1,4 +1,9 @@
 // clone.c - copies of computations and modules.
+//
+// A computation is cloned in two rounds: all its instructions without their links, then the links,
+// since an instruction may name one that comes later. Within a module attributes and texts are
+// shared (they live in the module's arena and never change); into another module they are copied,
+// and metadata once for all instructions that share it.
 #include "hlo/ir/hlo_internal.h"
 
 typedef struct cloner {
@@ -36,7 +41,8 @@ static const char *name_with_suffix(cloner *c, const char *name) {
   return c->suffix ? hsc_arena_printf(c->to->arena, "%s.%s", name, c->suffix) : name;
 }
 
-// Registers the clone's name; NULL when out of memory.
+// Registers the clone's name; NULL when out of memory. In a copy of a whole module names are as
+// they were, so that a clone can be found by the name that a user knows.
 static const char *clone_name(cloner *c, const char *name, hsc_instr *clone) {
   if (!c->whole_module)
     return hsc__unique_name(c->to, c->to->names, name_with_suffix(c, name), clone);
@@ -102,6 +108,8 @@ static hsc_status *clone_computation(cloner *c,
                                      int depth,
                                      hsc_computation **out_clone);
 
+// Operands, called computations and control edges of a clone; its users and callers follow from
+// them. A control edge to an instruction that was not cloned is left out.
 static hsc_status *link_clone(
     cloner *c, const hsc__ptr_map *instrs, const hsc_instr *from, hsc_instr *instr, int depth) {
   hsc_arena *arena = c->to->arena;

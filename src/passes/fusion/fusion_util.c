@@ -1,4 +1,9 @@
-// fusion_util.c - see fusion_util.h.
+// fusion_util.c - kernels of several results: which shape they have, in which order two of them may
+// become one, and making one of two. fusion_util.h says what each function promises.
+//
+// In an order of instructions that is legal, two kernels may become one where the second is, unless
+// something between them needs the first and is needed by the second. The order part looks for such
+// a way around, over a bounded reach, so that a pass over a large computation stays linear.
 #include "passes/fusion/fusion_util.h"
 
 // ---- shapes -------------------------------------------------------------------------------------
@@ -7,6 +12,8 @@ static bool is_fusion(const hsc_instr *instr) {
   return instr->op == HSC_OP_FUSION;
 }
 
+// What a kernel computes first: all results of one kernel are computed by loops of one shape, so
+// one of them stands for all. NULL = it has no results.
 static const hsc_instr *first_root(const hsc_instr *instr) {
   const hsc_instr *root = is_fusion(instr) ? instr->called[0]->root : instr;
   if (root->op == HSC_OP_TUPLE) {
@@ -17,6 +24,8 @@ static const hsc_instr *first_root(const hsc_instr *instr) {
   return root;
 }
 
+// More results make another tuple. So the tuple that is there must be read element by element only,
+// and must not be what the computation returns.
 bool hsc__fused_shape(const hsc_instr *instr, hsc_fused_shape *out_shape) {
   const hsc_instr *root = first_root(instr);
   if (!hsc_shape_is_array(&instr->shape)) {
@@ -66,6 +75,7 @@ static int fused_outputs(const hsc_instr *instr) {
   return hsc_shape_leaf_count(&instr->shape);
 }
 
+// A reduce that stands alone brings itself and, at most, a parameter for each operand.
 static int body_size(const hsc_instr *instr) {
   return is_fusion(instr) ? instr->called[0]->instr_count : 1 + instr->operand_count;
 }
@@ -76,6 +86,9 @@ bool hsc__fused_too_large(const hsc_instr *a, const hsc_instr *b) {
          fused_outputs(a) + fused_outputs(b) > HSC_FUSED_MAX_OUTPUTS;
 }
 
+// From the root back. Readers at the same index share one computation, so the one that runs most
+// often counts; a reader at other indices (a slice, a transpose) computes the value once more for
+// itself. Chains of such readers multiply: the numbers stop at a bound.
 int64_t hsc__fused_computed(hsc_computation *body, const hsc_instr *of, int64_t *out_of) {
   const int32_t most = 1 << 20;
   int64_t all = 0;

@@ -1,6 +1,13 @@
-// while_util.c - the counting loops that frontends make (fori_loop, scan), recognised.
+// while_util.c - the counting loops that frontends make (fori_loop, scan), recognised; and loops
+// that may be changed element by element of their state.
+//
+// A loop is recognised by the text of its condition and body alone; nothing is evaluated. Whoever
+// changes a loop asks first whether its computations are its own (hsc__loop_is_own): a body that
+// another loop or a call shares would change for that one too.
 #include "passes/loops/while_util.h"
 
+// A scalar integer, also where it is converted or copied on its way. A constant whose values were
+// left out of the text (elided) says nothing.
 static bool integer_constant(const hsc_instr *instr, int64_t *out_value) {
   while (instr->op == HSC_OP_CONVERT || instr->op == HSC_OP_COPY)
     instr = instr->operands[0];
@@ -13,6 +20,7 @@ static bool integer_constant(const hsc_instr *instr, int64_t *out_value) {
   return true;
 }
 
+// An element of the state as it comes into `computation`, the loop's condition or body.
 static bool state_element(const hsc_instr *instr,
                           const hsc_computation *computation,
                           int64_t *out_index) {
@@ -24,6 +32,7 @@ static bool state_element(const hsc_instr *instr,
   return true;
 }
 
+// bound < i as i > bound.
 static hsc_direction mirrored(hsc_direction d) {
   switch (d) {
     case HSC_LT:
@@ -39,6 +48,8 @@ static hsc_direction mirrored(hsc_direction d) {
   }
 }
 
+// How often the body runs. False where the step leads away from the bound, or past it (!=): such a
+// loop ends when its counter wraps, if it does. The distance takes more than 64 bits.
 static bool trip_count(
     hsc_direction direction, int64_t init, int64_t step, int64_t bound, int64_t *out_count) {
   if (step == 0)
@@ -139,6 +150,8 @@ bool hsc__loop_is_own(const hsc_instr *loop) {
   return hsc__loop_inside_is_own(loop) && hsc__only_elements_read(loop, NULL);
 }
 
+// Control edges are of the whole loop: there is no element that they could stay with. A root that
+// is read inside of its own body (root->user_count) would change for that reader too.
 bool hsc__loop_goes_by_element(const hsc_instr *loop) {
   if (loop->op != HSC_OP_WHILE || !hsc_shape_is_tuple(&loop->shape) || loop->control_count ||
       loop->control_successor_count)
@@ -190,6 +203,9 @@ static hsc_status *longer_tuple(hsc_instr *tuple,
   return NULL;
 }
 
+// The initial state, the parameters of condition and body, the body's root and the loop itself all
+// get the longer shape here, before any of them is looked at again: between these steps the module
+// is not valid.
 hsc_status *hsc__loop_add_invariants(hsc_instr *loop,
                                      int count,
                                      hsc_instr *const *values,

@@ -1,5 +1,9 @@
 // pass_edit.c - edits that several passes share: replace, inline, wrap in a fusion, move a producer
 // into a fusion.
+//
+// What is replaced goes at once where nothing reads it any more, but not what only it read: that is
+// left to dce. Parameters stay, and so do instructions with an effect, unless the replacement has
+// it too (hsc__replace_effects_too).
 #include "passes/manager/passes_internal.h"
 
 hsc_status *hsc__replace(hsc_instr *instr, hsc_instr *replacement) {

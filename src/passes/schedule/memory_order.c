@@ -1,4 +1,8 @@
-// memory_order.c - see memory_order.h.
+// memory_order.c - the values of a computation as an order's memory sees them: how many bytes each
+// needs, and which values a read of an instruction reads. The model is in memory_order.h.
+//
+// Views (tuples, elements, copies) are resolved once: what they read becomes a list of roots, so
+// that each order that is tried takes a walk over numbers alone.
 #include "passes/schedule/memory_order.h"
 
 // What needs no memory of its own on top of its operands'. A copy is counted as none: copy
@@ -9,6 +13,7 @@ static bool is_view(const hsc_instr *instr) {
          instr->op == HSC_OP_WHILE;
 }
 
+// Arrays only: tokens and the table of a tuple take nothing.
 static int64_t bytes_of(const hsc_instr *instr) {
   if (is_view(instr) || instr->op == HSC_OP_PARAMETER || instr->op == HSC_OP_CONSTANT)
     return 0;
