@@ -8,12 +8,14 @@ is made from CHANGELOG.md. Ends with 1 when lintian has an error or a warning.
 """
 
 import argparse
+import atexit
 import os
 import pathlib
 import re
 import shutil
 import subprocess
 import sys
+import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 
@@ -54,6 +56,10 @@ def main() -> int:
     parser.add_argument("--out", type=pathlib.Path, default=ROOT / "dist")
     parser.add_argument("--jobs", default="")
     options = parser.parse_args()
+    if re.search(r"\s", str(options.build.resolve())):
+        # dpkg's flags name the folder unquoted: a clone below "a folder" is built elsewhere
+        options.build = pathlib.Path(tempfile.mkdtemp(prefix="hloscope-deb-"))
+        atexit.register(shutil.rmtree, options.build)
     version = (ROOT / "VERSION").read_text().strip()
     source = options.build / f"hloscope-{version}"
     shutil.rmtree(options.build, ignore_errors=True)

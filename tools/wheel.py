@@ -24,6 +24,7 @@ import json
 import os
 import pathlib
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -88,7 +89,8 @@ def build(folder: pathlib.Path, jobs: str):
                 "--prefix=/",
                 "--libdir=lib",
             ],
-            env={**os.environ, "CC": str(ROOT / "tools/portable/cc")},
+            # meson takes CC for words of a shell: a clone may lie in a folder with blanks
+            env={**os.environ, "CC": shlex.quote(str(ROOT / "tools/portable/cc"))},
         )
     run(["ninja", "-C", folder, *(["-j", jobs] if jobs else []), *TARGETS])
     tree = folder / "tree"

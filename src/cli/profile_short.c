@@ -181,6 +181,21 @@ static void note_low_limit(hsc_table *table, const hsc_table *all, size_t shown)
                    100 * most);
 }
 
+// Whether the note explains a column of the whole table ("not_fused: ...") that is not shown here.
+static bool of_hidden_column(const char *note, const hsc_table *all, const hsc_table *shown) {
+  size_t size = strcspn(note, ":");
+  for (size_t i = 0; i < hsc_table_column_count(all); i++) {
+    const char *name = hsc_table_column_name(all, i);
+    if (strlen(name) != size || strncmp(name, note, size) != 0)
+      continue;
+    for (size_t j = 0; j < hsc_table_column_count(shown); j++)
+      if (!strcmp(hsc_table_column_name(shown, j), name))
+        return false;
+    return true;
+  }
+  return false;
+}
+
 static hsc_status *operators(const hsc_table *all, int64_t rows, hsc_table **out_table) {
   static const char *const columns[][2] = {
       {"share", "fraction"},    {"time", "ns"},   {"times", "count"}, {"each", "ns"},
@@ -197,7 +212,8 @@ static hsc_status *operators(const hsc_table *all, int64_t rows, hsc_table **out
     operator_row(*out_table, all, i, devices);
   note_low_limit(*out_table, all, shown);
   for (size_t i = 0; i < hsc_table_note_count(all); i++)
-    hsc_table_note(*out_table, "%s", hsc_table_note_text(all, i));
+    if (!of_hidden_column(hsc_table_note_text(all, i), all, *out_table))
+      hsc_table_note(*out_table, "%s", hsc_table_note_text(all, i));
   if (shown < count)
     hsc_table_note(*out_table, "%zu more %s: --limit 0; every column: --all", count - shown,
                    hsc_plural((double)(count - shown), "operator", "operators"));
