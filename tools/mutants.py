@@ -340,7 +340,7 @@ def try_test(
 ) -> tuple[bool, float, str]:
     """Runs a test with a fault on (0: none). Gives whether it passed (but for cases that fail
     without one), how long it took, and the end of what it printed."""
-    with tempfile.TemporaryDirectory(prefix="hsc-mutant-") as scratch:
+    with tempfile.TemporaryDirectory(prefix="hsc-mutant-", ignore_cleanup_errors=True) as scratch:
         command = ["nice", "-n", "4", *test.command]
         if os.getuid() == 0:
             os.chown(scratch, NOBODY, NOBODY)

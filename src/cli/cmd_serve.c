@@ -56,7 +56,7 @@ static hsc_status *run(const void *args_of_command, hsc_cli *cli) {
   if (!status) {
     hsc_cli_print(cli, "http://127.0.0.1:%d/%s/\n", port, hsc_serve_token(serve));
     // Nobody could come without the address; cli_main says why it was not printed.
-    if (fflush(stdout) == 0) {
+    if (fflush(stdout) == 0 && !cli->lost_output) {
       hsc_cli_say(cli,
                   "%s is served to this machine only, to whoever has the address; Ctrl-C ends it",
                   hsc_serve_root(serve));
