@@ -164,6 +164,7 @@ void hsc_lab_worker_destroy(hsc_lab_worker *worker) {
   if (!worker)
     return;
   hsc_lab_worker_stop(worker);
+  json_decref(worker->recalled_facts);
   hsc_free(worker->executable);
   hsc_free(worker->cache_dir);
   hsc_arena_destroy(worker->arena);
