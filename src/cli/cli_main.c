@@ -169,6 +169,7 @@ static void hold_closed_streams(void) {
 int hsc_cli_main(int argc, char *const *argv) {
   hsc_cli cli = {.command_name = "", .format = HSC_FORMAT_TEXT};
   hold_closed_streams();
+  hsc_cli_end_cleanly();
   signal(SIGPIPE, SIG_DFL);  // `hloscope ... | head` ends quietly
   hsc_log_set_sink(log_to_stderr, NULL);
   cli.out_style = hsc_terminal_style(STDOUT_FILENO, HSC_COLOR_AUTO);

@@ -5,8 +5,11 @@
 #include "base/text/text.h"
 #include "unit.h"
 
+#include <dirent.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 #include <zlib.h>
 #include <zstd.h>
@@ -91,6 +94,54 @@ static size_t gzip_to(char *out, size_t capacity, const char *data, size_t size)
   size_t written = capacity - stream.avail_out;
   deflateEnd(&stream);
   return written;
+}
+
+static void *write_large(void *path) {
+  size_t size = 64 << 20;
+  char *data = calloc(1, size);
+  if (data)
+    hsc_status_free(hsc_file_write_atomic(path, data, size));
+  free(data);
+  return NULL;
+}
+
+// One that is found half written in the folder; then what a handler of signals does. Exit code 1:
+// the file was whole before anybody looked.
+static void drop_half_written(const char *folder, const char *path) {
+  pthread_t thread;
+  char name[512] = "";
+  if (pthread_create(&thread, NULL, write_large, (void *)(uintptr_t)path))
+    _exit(2);
+  while (!*name) {
+    DIR *open = opendir(folder);
+    for (struct dirent *entry; open && (entry = readdir(open));)
+      if (!strncmp(entry->d_name, "large", 5))
+        snprintf(name, sizeof name, "%s", entry->d_name);
+    closedir(open);
+  }
+  hsc_file_drop_unfinished();
+  _exit(!strcmp(name, "large"));
+}
+
+static void what_an_interrupt_leaves(void **state) {
+  char path[600];
+  int waited = 0;
+  int names = 0;
+  char folder[] = "/tmp/hloscope-file-io-XXXXXX";
+  assert_non_null(mkdtemp(folder));
+  snprintf(path, sizeof path, "%s/large", folder);
+  pid_t child = fork();
+  if (!child)
+    drop_half_written(folder, path);
+  assert_int_equal(waitpid(child, &waited, 0), child);
+  assert_true(WIFEXITED(waited) && WEXITSTATUS(waited) < 2);
+  DIR *open = opendir(folder);
+  for (struct dirent *entry; (entry = readdir(open));)
+    names += *entry->d_name != '.' && strcmp(entry->d_name, "large") != 0;
+  closedir(open);
+  assert_int_equal(names, 0);
+  unlink(path);
+  assert_int_equal(rmdir(folder), 0);
 }
 
 static void a_full_disk_is_told(void **state) {
@@ -361,6 +412,7 @@ int main(void) {
       cmocka_unit_test(what_is_written_reads_back),
       cmocka_unit_test(mode_and_links_are_kept),
       cmocka_unit_test(failures_leave_no_trace),
+      cmocka_unit_test(what_an_interrupt_leaves),
       cmocka_unit_test(a_full_disk_is_told),
       cmocka_unit_test(failing_allocations_are_told),
       cmocka_unit_test(messages_name_the_file),

@@ -9,6 +9,9 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -272,6 +275,53 @@ static mode_t creation_mode(void) {
   return 0666 & ~mask;
 }
 
+// ---- files that are not whole yet ---------------------------------------------------------------
+
+enum { MOST_UNFINISHED = 16 };  // of as many threads; what more of them write is not listed
+
+static _Atomic(const char *) unfinished[MOST_UNFINISHED];
+
+static void list_unfinished(const char *name) {
+  for (size_t i = 0; i < HSC_COUNT_OF(unfinished); i++) {
+    const char *none = NULL;
+    if (atomic_compare_exchange_strong(&unfinished[i], &none, name))
+      return;
+  }
+}
+
+static void unlist_unfinished(const char *name) {
+  for (size_t i = 0; i < HSC_COUNT_OF(unfinished); i++) {
+    const char *listed = name;
+    if (atomic_compare_exchange_strong(&unfinished[i], &listed, NULL))
+      return;
+  }
+}
+
+void hsc_file_drop_unfinished(void) {
+  for (size_t i = 0; i < HSC_COUNT_OF(unfinished); i++) {
+    const char *name = atomic_load(&unfinished[i]);
+    if (name)
+      unlink(name);
+  }
+}
+
+// mkostemp(3), and the name is listed before an interrupt can come between.
+static int open_temporary(char *name) {
+  sigset_t interrupts, before;
+  sigemptyset(&interrupts);
+  sigaddset(&interrupts, SIGINT);
+  sigaddset(&interrupts, SIGTERM);
+  sigaddset(&interrupts, SIGHUP);
+  pthread_sigmask(SIG_BLOCK, &interrupts, &before);
+  int fd = mkostemp(name, O_CLOEXEC);
+  int error = errno;
+  if (fd >= 0)
+    list_unfinished(name);
+  pthread_sigmask(SIG_SETMASK, &before, NULL);
+  errno = error;
+  return fd;
+}
+
 hsc_status *hsc_file_write_atomic(const char *path, const void *data, size_t size) {
   hsc_status *status = NULL;
   hsc_bytes temporary = {0};
@@ -287,7 +337,7 @@ hsc_status *hsc_file_write_atomic(const char *path, const void *data, size_t siz
   hsc_bytes_printf(&temporary, "%s.XXXXXX", final_path);
   int fd = -1;
   HSC_GOTO(hsc_bytes_status(&temporary));
-  fd = mkostemp(temporary.data, O_CLOEXEC);
+  fd = open_temporary(temporary.data);
   if (fd < 0) {
     status = hsc_status_errno(errno, "cannot write", path);
     goto done;
@@ -308,6 +358,8 @@ done:
     close(fd);
     unlink(temporary.data);
   }
+  if (temporary.data)
+    unlist_unfinished(temporary.data);
   hsc_bytes_deinit(&temporary);
   free(target);
   return status;

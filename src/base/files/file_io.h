@@ -28,6 +28,9 @@ void hsc_file_unmap(hsc_view bytes);
 // Writes beside the target and renames over it, so that readers see the old or the new file, never
 // a part.
 HSC_MUST_USE hsc_status *hsc_file_write_atomic(const char *path, const void *data, size_t size);
+// Removes what this process was writing so and has not finished; whoever called gets an error then.
+// For a handler of signals that end the process: async-signal-safe.
+void hsc_file_drop_unfinished(void);
 HSC_MUST_USE hsc_status *hsc_dir_make(const char *path);  // mkdir -p
 // The rest of what is open, and all of `data` into it; `path` is for messages.
 HSC_MUST_USE hsc_status *hsc_fd_read(int fd, const char *path, hsc_bytes *out_bytes);
