@@ -94,14 +94,15 @@ static void rows_are_found_by_the_run_that_goes_on(void **state) {
   hsc_task_row row;
   json_t *answer = json_pack("{s:i}", "temp_bytes", 64);
   hsc_experiment experiment = {.kind = "ablate", .plan = "p1", .device = "cpu", .subject = "x"};
+  hsc_task_target target = {0};
   EXPECT_OK(hsc_store_open(hsc_arena_printf(arena, "%s/tasks.sqlite", dir), &store));
-  EXPECT_OK(hsc_task_table_begin(store, true, &experiment, &table));
+  EXPECT_OK(hsc_task_table_begin(store, true, &experiment, &target, &table));
   assert_false(table.resumed);  // there is none to go on with
   EXPECT_OK(hsc_task_table_keep(&table, "structure/dce", "ok", NULL, answer));
   EXPECT_OK(hsc_task_table_keep(&table, "structure/cse", "timeout", "20 s", NULL));
   EXPECT_OK(hsc_task_table_end(&table, NULL, true, NULL));
 
-  EXPECT_OK(hsc_task_table_begin(store, true, &experiment, &next));
+  EXPECT_OK(hsc_task_table_begin(store, true, &experiment, &target, &next));
   assert_true(next.resumed);
   assert_int_equal(next.experiment, table.experiment);
   EXPECT_OK(hsc_task_table_find(&next, "structure/dce", &row));
@@ -117,7 +118,7 @@ static void rows_are_found_by_the_run_that_goes_on(void **state) {
   EXPECT_OK(hsc_task_table_end(&next, NULL, false, answer));
 
   // what is done is not gone on with, and an error comes before what the store says
-  EXPECT_OK(hsc_task_table_begin(store, true, &experiment, &next));
+  EXPECT_OK(hsc_task_table_begin(store, true, &experiment, &target, &next));
   assert_false(next.resumed);
   EXPECT_OK(hsc_task_table_find(&next, "structure/dce", &row));
   assert_null(row.state);
@@ -126,12 +127,37 @@ static void rows_are_found_by_the_run_that_goes_on(void **state) {
   hsc_status_free(status);
 
   // nowhere to keep anything
-  EXPECT_OK(hsc_task_table_begin(NULL, true, &experiment, &next));
+  EXPECT_OK(hsc_task_table_begin(NULL, true, &experiment, &target, &next));
   EXPECT_OK(hsc_task_table_keep(&next, "a", "ok", NULL, answer));
   EXPECT_OK(hsc_task_table_find(&next, "a", &row));
   assert_null(row.state);
   EXPECT_OK(hsc_task_table_end(&next, NULL, false, answer));
   json_decref(answer);
+  hsc_store_close(store);
+}
+
+// Rows of other compile options, of another device or of other flags answer other questions.
+static void other_targets_are_other_experiments(void **state) {
+  hsc_store *store = NULL;
+  hsc_task_table table;
+  hsc_device_spec cpu;
+  json_t *level = json_pack("{s:i}", "xla_backend_optimization_level", 0);
+  hsc_experiment experiment = {.kind = "reduce", .plan = "p2", .device = "cpu", .subject = "x"};
+  EXPECT_OK(hsc_device_spec_parse("cpu", arena, &cpu));
+  const hsc_task_target targets[] = {
+      {0}, {.overrides = level}, {.device = &cpu}, {.against = &cpu}};
+  EXPECT_OK(hsc_store_open(hsc_arena_printf(arena, "%s/targets.sqlite", dir), &store));
+  for (int pass = 0; pass < 2; pass++)
+    for (size_t i = 0; i < HSC_COUNT_OF(targets); i++) {
+      EXPECT_OK(hsc_task_table_begin(store, true, &experiment, &targets[i], &table));
+      assert_int_equal(table.resumed, pass);
+      EXPECT_OK(hsc_task_table_end(&table, NULL, true, NULL));
+    }
+  setenv("XLA_FLAGS", "--xla_cpu_enable_fast_math=true", 1);
+  EXPECT_OK(hsc_task_table_begin(store, true, &experiment, &targets[0], &table));
+  assert_false(table.resumed);
+  unsetenv("XLA_FLAGS");
+  json_decref(level);
   hsc_store_close(store);
 }
 
@@ -142,6 +168,7 @@ int main(void) {
       cmocka_unit_test(the_end_cuts_off),
       cmocka_unit_test(a_crash_is_a_result),
       cmocka_unit_test(rows_are_found_by_the_run_that_goes_on),
+      cmocka_unit_test(other_targets_are_other_experiments),
   };
   return cmocka_run_group_tests(tests, set_up, lab_case_tear_down);
 }

@@ -276,7 +276,8 @@ static hsc_status *begin(ablate_run *run) {
                                .seed = o->seed,
                                .configuration = configuration,
                                .environment = run->environment};
-  hsc_status *status = hsc_task_table_begin(o->store, o->resume, &experiment, &run->tasks);
+  hsc_task_target target = {.device = o->device, .overrides = o->overrides};
+  hsc_status *status = hsc_task_table_begin(o->store, o->resume, &experiment, &target, &run->tasks);
   json_decref(configuration);
   HSC_TRY(status);
   HSC_TRY(hsc_task_table_find(&run->tasks, "legs", &legs));

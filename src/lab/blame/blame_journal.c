@@ -14,7 +14,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/core/build_id.h"
 #include "base/core/hash.h"
 #include "base/core/map.h"
 #include "base/files/file_io.h"
@@ -273,13 +272,16 @@ static void done_with(void *user, const char *directory) {
 
 // ---- the same blame -----------------------------------------------------------------------------
 
+static hsc_task_target target_of(const hsc_blame_options *o) {
+  return (hsc_task_target){.device = o->device, .against = o->against, .overrides = o->overrides};
+}
+
 static hsc_status *plan_of(hsc_blame_journal *j,
                            const hsc_blame_options *o,
                            const char **out_plan) {
   hsc_bytes program = {0};
   char digits[33] = "";
   char inputs[33] = "seed";
-  char plugin[41] = "";
   hsc_status *unread = hsc_file_read(o->program, &program);  // the blame says so
   if (!unread && program.size)
     hsc_hash128_hex(hsc_hash128_of(program.data, program.size, 0), digits);
@@ -287,16 +289,9 @@ static hsc_status *plan_of(hsc_blame_journal *j,
   hsc_bytes_deinit(&program);
   if (o->data)
     HSC_TRY(hsc_given_inputs_digest(o->data, inputs));
-  if (o->device->plugin_path)
-    hsc_build_id_of_file(o->device->plugin_path, plugin);
-  const char *flags = getenv("XLA_FLAGS");
-  char *overrides = o->overrides ? json_dumps(o->overrides, JSON_COMPACT | JSON_SORT_KEYS) : NULL;
-  *out_plan = hsc_arena_printf(
-      j->arena, "blame %s %s %s by %s, %s against %s, inputs %s %llu, runs %d, limit %lld %s %s",
-      digits, o->device->text, plugin, hsc_build_id(), o->symptom ? o->symptom->text : "any",
-      o->against ? o->against->text : "reference", inputs, (unsigned long long)o->seed, o->runs,
-      (long long)o->limit_ns, overrides ? overrides : "", flags ? flags : "");
-  free(overrides);
+  *out_plan = hsc_arena_printf(j->arena, "blame %s %s, inputs %s %llu, runs %d, limit %lld", digits,
+                               o->symptom ? o->symptom->text : "any", inputs,
+                               (unsigned long long)o->seed, o->runs, (long long)o->limit_ns);
   return hsc_arena_status(j->arena);
 }
 
@@ -327,13 +322,13 @@ static void remove_old(const char *parent) {
 // Makes the directory and locks it. *out_ours false: another process has it. *out_was_there: it
 // has what an earlier process left.
 static hsc_status *take_directory(hsc_blame_journal *j,
-                                  const char *plan,
+                                  const char *whole,
                                   bool *out_ours,
                                   bool *out_was_there) {
   char *cache = NULL;
   char digits[33];
   *out_ours = false;
-  hsc_hash128_hex(hsc_hash128_of(plan, strlen(plan), 0), digits);
+  hsc_hash128_hex(hsc_hash128_of(whole, strlen(whole), 0), digits);
   HSC_TRY(hsc_cache_dir(&cache));
   const char *parent = hsc_arena_printf(j->arena, "%s/blame", cache);
   j->directory = hsc_arena_printf(j->arena, "%s/blame/%s", cache, digits);
@@ -360,7 +355,8 @@ static hsc_status *begin_experiment(hsc_blame_journal *j,
                                .subject = o->program,
                                .plan = plan,
                                .seed = o->seed};
-  HSC_TRY(hsc_task_table_begin(store, !anew, &experiment, &j->tasks));
+  hsc_task_target target = target_of(o);
+  HSC_TRY(hsc_task_table_begin(store, !anew, &experiment, &target, &j->tasks));
   if (!j->tasks.resumed)
     hsc_scratch_empty(j->directory);
   return NULL;
@@ -382,6 +378,8 @@ hsc_status *hsc_blame_journal_open(const hsc_blame_options *options,
                                    hsc_blame_journal **out_journal) {
   hsc_blame_journal *j = hsc_alloc(sizeof *j);
   const char *plan = NULL;
+  const char *whole = NULL;
+  hsc_task_target target = target_of(options);
   bool ours = false;
   bool was_there = false;
   hsc_status *status = NULL;
@@ -395,7 +393,9 @@ hsc_status *hsc_blame_journal_open(const hsc_blame_options *options,
   HSC_GOTO(hsc_map_create(&j->asked));
   HSC_GOTO(hsc_map_create(&j->used));
   HSC_GOTO(plan_of(j, options, &plan));
-  HSC_GOTO(take_directory(j, plan, &ours, &was_there));
+  whole = hsc_task_plan(j->arena, plan, &target);
+  HSC_GOTO(hsc_arena_status(j->arena));
+  HSC_GOTO(take_directory(j, whole, &ours, &was_there));
   if (!ours)
     goto done;
   // answers without their files are none

@@ -596,8 +596,9 @@ static hsc_status *look_again(hsc__blame *b, json_t *overrides, bool *out_shows,
   hsc_observation seen = {0};
   hsc_status *status = observe(b, overrides, &observer);
   if (!status)
-    status = hsc_observer_look(observer, &b->symptom, &(hsc_looked_at){.path = b->options->program},
-                               &seen);
+    status =
+        hsc_observer_look(observer, &b->symptom,
+                          &(hsc_looked_at){.path = b->options->program, .data = b->data}, &seen);
   *out_shows = seen.shows;
   *out_known = seen.known;
   hsc_observation_deinit(&seen);
@@ -610,7 +611,8 @@ hsc_status *hsc__blame_measure(hsc__blame *b, json_t *overrides, bool against, d
   hsc_status *status = observe(b, overrides, &observer);
   *out_cost = NAN;
   if (!status)
-    status = hsc_observer_cost(observer, &b->symptom, &(hsc_looked_at){.path = b->options->program},
+    status = hsc_observer_cost(observer, &b->symptom,
+                               &(hsc_looked_at){.path = b->options->program, .data = b->data},
                                against, out_cost);
   hsc_observer_destroy(observer);
   return status;

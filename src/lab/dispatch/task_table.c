@@ -2,25 +2,62 @@
 #include "lab/dispatch/task_table.h"
 
 #include <signal.h>
+#include <stdlib.h>
 
+#include "base/core/build_id.h"
 #include "base/core/clock.h"
 #include "base/core/memory.h"
 
 // ---- the table ----------------------------------------------------------------------------------
 
+static const char *device_text(hsc_arena *arena, const hsc_device_spec *device) {
+  char plugin[41] = "";
+  if (!device)
+    return "none";
+  if (device->plugin_path)
+    hsc_build_id_of_file(device->plugin_path, plugin);
+  return hsc_arena_printf(arena, "%s %s", device->text, plugin);
+}
+
+const char *hsc_task_plan(hsc_arena *arena, const char *plan, const hsc_task_target *target) {
+  json_t *overrides = target->overrides;
+  char *options = overrides ? json_dumps(overrides, JSON_COMPACT | JSON_SORT_KEYS) : NULL;
+  const char *flags = getenv("XLA_FLAGS");
+  const char *device = device_text(arena, target->device);
+  const char *against = device_text(arena, target->against);
+  const char *whole = NULL;
+  if (device && against)
+    whole = hsc_arena_printf(arena, "%s by %s on %s against %s options %s XLA_FLAGS %s", plan,
+                             hsc_build_id(), device, against, options ? options : "",
+                             flags ? flags : "");
+  free(options);
+  return whole;
+}
+
+static hsc_status *begin(hsc_task_table *table, bool resume, const hsc_experiment *experiment) {
+  if (resume)
+    HSC_TRY(hsc_store_resumable(table->store, experiment->plan, &table->experiment));
+  table->resumed = table->experiment != 0;
+  if (table->resumed)
+    return hsc_store_reopen(table->store, table->experiment);
+  return hsc_store_begin(table->store, experiment, &table->experiment);
+}
+
 hsc_status *hsc_task_table_begin(hsc_store *store,
                                  bool resume,
                                  const hsc_experiment *experiment,
+                                 const hsc_task_target *target,
                                  hsc_task_table *out_table) {
   *out_table = (hsc_task_table){.store = store};
   if (!store)
     return NULL;
-  if (resume)
-    HSC_TRY(hsc_store_resumable(store, experiment->plan, &out_table->experiment));
-  out_table->resumed = out_table->experiment != 0;
-  if (out_table->resumed)
-    return hsc_store_reopen(store, out_table->experiment);
-  return hsc_store_begin(store, experiment, &out_table->experiment);
+  hsc_arena *arena = NULL;
+  hsc_experiment whole = *experiment;
+  HSC_TRY(hsc_arena_create(&arena));
+  whole.plan = hsc_task_plan(arena, experiment->plan, target);
+  hsc_status *status = whole.plan ? begin(out_table, resume, &whole) : hsc_status_out_of_memory();
+  hsc_arena_destroy(arena);
+  return status;
 }
 
 hsc_status *hsc_task_table_end(const hsc_task_table *table,

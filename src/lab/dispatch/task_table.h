@@ -8,7 +8,7 @@
 // ended from outside is tried again, and what was cut off is not a row.
 //
 //   hsc_task_table table; hsc_task_row row;
-//   HSC_TRY(hsc_task_table_begin(store, resume, &experiment, &table));
+//   HSC_TRY(hsc_task_table_begin(store, resume, &experiment, &target, &table));
 //   HSC_TRY(hsc_task_table_find(&table, "structure/dce", &row));
 //   if (!row.state) {
 //     HSC_TRY(hsc_task_call(&with, &worker, request, limit_ns, &answer, &end));
@@ -20,6 +20,7 @@
 // Threads: one at a time in each table and each worker.
 #pragma once
 
+#include "base/core/memory.h"
 #include "lab/store/store.h"
 #include "worker/worker_client.h"
 
@@ -31,11 +32,22 @@ typedef struct hsc_task_table {
   bool resumed;        // goes on from an experiment of the same plan that did not end
 } hsc_task_table;
 
-// A new experiment, or with `resume` the newest one of the same experiment->plan that is not done.
-// Errors: the store's.
+// What answers the tasks beside what the plan says. NULL = none.
+typedef struct hsc_task_target {
+  const hsc_device_spec *device, *against;
+  json_t *overrides;  // compile options of all tasks
+} hsc_task_target;
+
+// The plan with the target, in one line: what says whether an experiment is the same. Build of
+// hloscope, of the devices' plugins, and XLA_FLAGS included. NULL = no memory.
+const char *hsc_task_plan(hsc_arena *arena, const char *plan, const hsc_task_target *target);
+
+// A new experiment, or with `resume` the newest one of the same experiment->plan and target
+// (hsc_task_plan) that is not done. Errors: the store's.
 HSC_MUST_USE hsc_status *hsc_task_table_begin(hsc_store *store,
                                               bool resume,
                                               const hsc_experiment *experiment,
+                                              const hsc_task_target *target,
                                               hsc_task_table *out_table);
 // "done", "interrupted" or "failed", with the result. Gives `status` back, else what went wrong.
 HSC_MUST_USE hsc_status *hsc_task_table_end(const hsc_task_table *table,

@@ -257,7 +257,10 @@ static hsc_status *open_experiment(hsc__reducer *r) {
                                .subject = o->program,
                                .plan = plan,
                                .seed = o->observer.seed};
-  return hsc_task_table_begin(o->store, !o->fresh, &experiment, &r->result->tasks);
+  hsc_task_target target = {.device = o->observer.device,
+                            .against = o->observer.reference,
+                            .overrides = o->observer.overrides};
+  return hsc_task_table_begin(o->store, !o->fresh, &experiment, &target, &r->result->tasks);
 }
 
 static hsc_status *does_not_show(const hsc__reducer *r, const hsc__candidate *c) {

@@ -68,7 +68,7 @@ hsc_status *hsc__sweep_begin(const hsc_sweep_run_options *o,
                                .configuration = o->sweep->document,
                                .environment = (json_t *)(uintptr_t)identity};
   // what is done is told by the folder: the store is a copy
-  return hsc_task_table_begin(o->store, false, &experiment, out_tasks);
+  return hsc_task_table_begin(o->store, false, &experiment, &(hsc_task_target){0}, out_tasks);
 }
 
 hsc_status *hsc__sweep_keep(const hsc_task_table *tasks, const json_t *row) {

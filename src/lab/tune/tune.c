@@ -59,7 +59,8 @@ static hsc_status *begin(tune_run *run) {
                                .seed = o->seed,
                                .configuration = configuration,
                                .environment = run->environment};
-  hsc_status *status = hsc_task_table_begin(o->store, o->resume, &experiment, &run->tasks);
+  hsc_task_target target = {.device = o->device, .overrides = o->overrides};
+  hsc_status *status = hsc_task_table_begin(o->store, o->resume, &experiment, &target, &run->tasks);
   json_decref(configuration);
   return status;
 }

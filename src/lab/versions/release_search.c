@@ -292,7 +292,8 @@ static hsc_status *begin(hsc__versions *v) {
                                .subject = o->programs[0],
                                .plan = plan,
                                .seed = o->seed};
-  return hsc_task_table_begin(o->store, true, &experiment, &v->tasks);
+  hsc_task_target target = {.overrides = o->overrides};
+  return hsc_task_table_begin(o->store, true, &experiment, &target, &v->tasks);
 }
 
 hsc_status *hsc_versions(const hsc_versions_options *options, json_t **out_document) {
