@@ -9,6 +9,8 @@
 #include "base/files/file_io.h"
 #include "base/process/memory_room.h"
 #include "base/process/python.h"
+#include "formats/common/formats.h"
+#include "hlo/ir/custom.h"
 #include "worker/scratch.h"
 #include "worker/worker_client.h"
 
@@ -381,6 +383,25 @@ static void describe_death(hsc_lab_worker *worker,
   hsc_lab_worker_stop(worker);
 }
 
+// What a program calls may be nowhere in the worker, and XLA's compilers do not look before they
+// jump to it.
+static void add_callback_hint(const char *program, hsc_answer *answer) {
+  hsc_module *module = NULL;
+  const char *hint = NULL;
+  hsc_status *unread = hsc_program_read_file(program, &module);
+  if (unread) {
+    hsc_status_free(unread);
+    return;
+  }
+  HSC_FOR_EACH_COMPUTATION (module, computation)
+    HSC_FOR_EACH_INSTR_IN (computation, instr)
+      if (instr->op == HSC_OP_CUSTOM_CALL && !hint)
+        hint = hsc_custom_callback_hint(instr->attr.custom.target);
+  if (hint)
+    answer->status = hsc_status_hint(answer->status, "%s", hint);
+  hsc_module_destroy(module);
+}
+
 // ---- calls --------------------------------------------------------------------------------------
 
 static const char *text_of(const json_t *object, const char *key) {
@@ -490,6 +511,8 @@ static hsc_status *exchange(hsc_lab_worker *worker,
       if (why != NOT_KILLED)
         hsc_child_kill(worker->child);
       describe_death(worker, doing, timeout_ns, why, answer);
+      if (program && answer->outcome == HSC_OUTCOME_ABORT && answer->exit.signal)
+        add_callback_hint(program, answer);
     }
     hsc_bytes_deinit(&line);
     return status;

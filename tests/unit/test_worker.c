@@ -277,6 +277,28 @@ static void deaths_have_their_words(void **state) {
   }
 }
 
+// XLA's compilers jump to where a Python function was in another process.
+static void a_death_of_a_callback_says_so(void **state) {
+  static const char text[] =
+      "HloModule p\nENTRY e {\n  x = f32[4] parameter(0)\n  ROOT r = f32[4] custom-call(x), "
+      "custom_call_target=\"%s\"\n}\n";
+  static const char *const targets[] = {"xla_ffi_python_cpu_callback", "my_kernel"};
+  for (size_t i = 0; i < HSC_COUNT_OF(targets); i++) {
+    const char *path = hsc_arena_printf(arena, "%s/calls_%zu.hlo", dir, i);
+    char room[256];
+    snprintf(room, sizeof room, text, targets[i]);
+    EXPECT_OK(hsc_file_write_atomic(path, room, strlen(room)));
+    hsc_lab_worker *worker = worker_on("segv=LoadedExecutable_Execute", false);
+    hsc_answer answer =
+        call(worker, 20, hsc_arena_printf(arena, "{\"job\":\"run\",\"program\":\"%s\"}", path));
+    assert_int_equal(answer.outcome, HSC_OUTCOME_ABORT);
+    const char *hint = hsc_status_hint_text(answer.status);
+    assert_int_equal(hint && strstr(hint, "a Python function of the process"), i == 0);
+    hsc_answer_deinit(&answer);
+    hsc_lab_worker_destroy(worker);
+  }
+}
+
 static void a_killed_worker_is_replaced(void **state) {
   hsc_lab_worker *worker = worker_on("", false);
   hsc_answer answer = call(worker, 20, "{\"job\":\"sync\"}");
@@ -436,6 +458,7 @@ int main(int argc, char **argv) {
       cmocka_unit_test(bad_jobs_are_answered),
       cmocka_unit_test(a_malformed_program_points_at_its_line),
       cmocka_unit_test(deaths_have_their_words),
+      cmocka_unit_test(a_death_of_a_callback_says_so),
       cmocka_unit_test(a_killed_worker_is_replaced),
       cmocka_unit_test(a_child_without_output_is_an_answer),
       cmocka_unit_test(a_device_that_does_not_start_says_why),

@@ -138,6 +138,14 @@ bool hsc_custom_is_known(const char *target) {
          find_registered(target, &entry);
 }
 
+const char *hsc_custom_callback_hint(const char *target) {
+  // frameworks' own names for functions of theirs: nobody else can bring an implementation
+  if (!strstr(target, "python") || !strstr(target, "callback"))
+    return NULL;
+  return "it calls a Python function of the process that made the program, which a file does not "
+         "hold: run that process on the device, or export the program without the callback";
+}
+
 hsc_status *hsc_custom_check(const char *target) {
   if (hsc_custom_is_known(target))
     return NULL;
@@ -157,12 +165,9 @@ hsc_status *hsc_custom_check(const char *target) {
       HSC_ERR(UNIMPLEMENTED, "custom-call: no implementation of target '%s' is known", target);
   if (near)
     return hsc_status_hint(status, "did you mean %s?", near);
-  // Frameworks' own names for functions of theirs: nobody else can bring an implementation.
-  if (strstr(target, "python") && strstr(target, "callback"))
-    return hsc_status_hint(status,
-                           "it calls a Python function of the process that made the program, which "
-                           "a file does not hold: run that process on the device, or export the "
-                           "program without the callback");
+  const char *hint = hsc_custom_callback_hint(target);
+  if (hint)
+    return hsc_status_hint(status, "%s", hint);
   return hsc_status_hint(
       status,
       "from JAX, jax.ffi.register_ffi_target(\"%s\", handler, platform=\"hloscope\") brings one",

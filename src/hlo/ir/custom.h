@@ -34,6 +34,9 @@ bool hsc_custom_is_known(const char *target);
 // UNIMPLEMENTED for an unknown target, with the known name that is nearest to it; NULL for a known
 // one.
 HSC_MUST_USE hsc_status *hsc_custom_check(const char *target);
+// What to do about a call of a Python function, which only the process that made the program has;
+// NULL for every other target.
+const char *hsc_custom_callback_hint(const char *target);
 
 // Copies a row-major array to bytes in the order of dimensions that `layout` names, and back.
 void hsc_custom_to_layout(const hsc_literal *from, const hsc_layout *layout, void *to);
