@@ -69,9 +69,8 @@ void hsc_help_overview(const hsc_text_style *style, hsc_bytes *out) {
   hsc_bytes_append_text(out, "\n\n");
   hsc_text_wrap(
       "hloscope COMMAND --help: its options; hloscope help environment: the variables. Exit "
-      "codes: 0 done, 1 failed, 2 usage, 3 not supported here, or it cannot tell, 128 and a "
-      "signal's number when one ended it (Ctrl-C: 130). Data goes to stdout, messages and progress "
-      "to stderr; - in place of a file is standard input.",
+      "codes: 0 done, 1 failed, 2 usage, 3 not supported here or it cannot tell, 128 + the signal "
+      "(Ctrl-C: 130). Data: stdout; messages: stderr; - is standard input.",
       0, width_of(style), out);
 }
 

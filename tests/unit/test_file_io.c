@@ -7,6 +7,7 @@
 
 #include <dirent.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -96,31 +97,40 @@ static size_t gzip_to(char *out, size_t capacity, const char *data, size_t size)
   return written;
 }
 
-static void *write_large(void *path) {
-  size_t size = 64 << 20;
-  char *data = calloc(1, size);
-  if (data)
-    hsc_status_free(hsc_file_write_atomic(path, data, size));
-  free(data);
+// In the child: SIGINT to the process once a part of the file is to be seen in the folder.
+static void *interrupt_when_it_is_there(void *folder) {
+  for (bool found = false; !found;) {
+    DIR *open = opendir(folder);
+    for (struct dirent *entry; open && (entry = readdir(open));)
+      found |= !strncmp(entry->d_name, "large", 5);
+    closedir(open);
+  }
+  kill(getpid(), SIGINT);
   return NULL;
 }
 
-// One that is found half written in the folder; then what a handler of signals does. Exit code 1:
-// the file was whole before anybody looked.
-static void drop_half_written(const char *folder, const char *path) {
-  pthread_t thread;
-  char name[512] = "";
-  if (pthread_create(&thread, NULL, write_large, (void *)(uintptr_t)path))
-    _exit(2);
-  while (!*name) {
-    DIR *open = opendir(folder);
-    for (struct dirent *entry; open && (entry = readdir(open));)
-      if (!strncmp(entry->d_name, "large", 5))
-        snprintf(name, sizeof name, "%s", entry->d_name);
-    closedir(open);
-  }
+static void drop_and_end(int signal_number) {
   hsc_file_drop_unfinished();
-  _exit(!strcmp(name, "large"));
+  _exit(0);
+}
+
+// Writes 64 MiB while another thread waits for them to begin.
+static void write_until_interrupted(char *folder, const char *path) {
+  pthread_t thread;
+  sigset_t interrupt;
+  size_t size = 64 << 20;
+  char *data = calloc(1, size);
+  signal(SIGINT, drop_and_end);
+  sigemptyset(&interrupt);
+  sigaddset(&interrupt, SIGINT);
+  // the thread that writes takes the signal
+  pthread_sigmask(SIG_BLOCK, &interrupt, NULL);
+  if (!data || pthread_create(&thread, NULL, interrupt_when_it_is_there, folder))
+    _exit(2);
+  pthread_sigmask(SIG_UNBLOCK, &interrupt, NULL);
+  hsc_status_free(hsc_file_write_atomic(path, data, size));
+  pthread_join(thread, NULL);
+  _exit(0);
 }
 
 static void what_an_interrupt_leaves(void **state) {
@@ -132,9 +142,9 @@ static void what_an_interrupt_leaves(void **state) {
   snprintf(path, sizeof path, "%s/large", folder);
   pid_t child = fork();
   if (!child)
-    drop_half_written(folder, path);
+    write_until_interrupted(folder, path);
   assert_int_equal(waitpid(child, &waited, 0), child);
-  assert_true(WIFEXITED(waited) && WEXITSTATUS(waited) < 2);
+  assert_true(WIFEXITED(waited) && WEXITSTATUS(waited) == 0);
   DIR *open = opendir(folder);
   for (struct dirent *entry; (entry = readdir(open));)
     names += *entry->d_name != '.' && strcmp(entry->d_name, "large") != 0;
