@@ -398,26 +398,25 @@ static void what_vmap_costs(const patterns_run *run,
   }
   if (n == 0)
     return;
-  hsc_bytes text = {0};
-  put(&text,
-      "Three inputs under vmap take %.2fx of what three applications in a natural loop take "
-      "(geometric mean over %zu "
-      "graph%s; least %.2fx, most %.2fx): faster on %zu, "
-      "slower on %zu, the same on %zu, cannot tell on %zu. ",
-      exp(log_sum / (double)n), n, hsc_plural((double)n, "", "s"), least, most,
-      verdicts[HSC_VERDICT_FASTER], verdicts[HSC_VERDICT_SLOWER], verdicts[HSC_VERDICT_SAME],
-      verdicts[HSC_VERDICT_CANNOT_TELL]);
-  if (heaviest > 0)
-    put(&text, "It is the heaviest pattern on %zu of %zu.", heaviest, n);
   size_t other_work = 0;
   json_array_foreach (comparisons, i, row)
     other_work += !strcmp(json_string_value(json_object_get(row, "pattern")), "vmap") &&
                   json_is_false(json_object_get(row, "same_work"));
+  hsc_bytes text = {0};
+  char work[100] = "";
   if (other_work)
-    put(&text,
-        " On %zu of %zu vmap does not do the same work as the loop, so the times do not compare "
-        "the patterns there.",
-        other_work, n);
+    snprintf(work, sizeof work, "; on %zu it does other work, and its time compares nothing there",
+             other_work);
+  put(&text,
+      "Three inputs under vmap take %.2fx of what three applications in a natural loop take "
+      "(geometric mean over %zu "
+      "graph%s; least %.2fx, most %.2fx%s): faster on %zu, "
+      "slower on %zu, the same on %zu, cannot tell on %zu. ",
+      exp(log_sum / (double)n), n, hsc_plural((double)n, "", "s"), least, most, work,
+      verdicts[HSC_VERDICT_FASTER], verdicts[HSC_VERDICT_SLOWER], verdicts[HSC_VERDICT_SAME],
+      verdicts[HSC_VERDICT_CANNOT_TELL]);
+  if (heaviest > 0)
+    put(&text, "It is the heaviest pattern on %zu of %zu.", heaviest, n);
   json_t *speedups = json_object_get(result, "vmap_speedup");
   double *predicted = HSC_NEW_ARRAY(run->arena, double, json_array_size(speedups) + 1);
   double *measured = HSC_NEW_ARRAY(run->arena, double, json_array_size(speedups) + 1);

@@ -115,11 +115,21 @@ static int bar_width(const json_t *patterns, const hsc_text_style *style) {
   return left > BAR_LEAST ? left : BAR_LEAST;
 }
 
+// The first few: one screen.
+static void note_work(hsc_table *table, const json_t *row) {
+  enum { MOST_NOTES = 2 };
+  const char *note = json_string_value(json_object_get(row, "work_note"));
+  if (note && hsc_table_note_count(table) < MOST_NOTES)
+    hsc_table_note(table, "* %s on %s %s", json_string_value(json_object_get(row, "pattern")),
+                   json_string_value(json_object_get(row, "graph")), note);
+}
+
 // "2.21x" the time of a run of the graph's natural loop, "same", "?" where it cannot be told; ""
-// when it was not compared.
+// when it was not compared. "*" behind it: they do different work, and a note says how much.
 static const char *compared(const json_t *result,
                             const char *graph,
                             const char *pattern,
+                            hsc_table *table,
                             char out_text[32]) {
   size_t i;
   const json_t *row;
@@ -131,10 +141,15 @@ static const char *compared(const json_t *result,
     if (!of || !which || strcmp(of, graph) != 0 || strcmp(which, pattern) != 0)
       continue;
     bool differs = verdict && (!strcmp(verdict, "slower") || !strcmp(verdict, "faster"));
-    snprintf(out_text, 32, "%.2fx", ratio);
+    bool other_work = json_is_false(json_object_get(row, "same_work"));
+    if (other_work)
+      note_work(table, row);
     if (differs)
-      return out_text;
-    return verdict && !strcmp(verdict, "same") ? "same" : "?";
+      snprintf(out_text, 32, "%.2fx%s", ratio, other_work ? "*" : "");
+    else
+      snprintf(out_text, 32, "%s%s", verdict && !strcmp(verdict, "same") ? "same" : "?",
+               other_work ? "*" : "");
+    return out_text;
   }
   return "";
 }
@@ -170,7 +185,7 @@ static hsc_status *write_bars(const json_t *result, const hsc_text_style *style,
     hsc_table_double(table, hsc_json_number(hsc_json_path(config, "run", "median", NULL)));
     for (size_t i = 0; i < HSC_COUNT_OF(others); i++) {
       char text[32];
-      hsc_table_text(table, compared(result, graph, others[i], text));
+      hsc_table_text(table, compared(result, graph, others[i], table, text));
     }
   }
   hsc_bytes_deinit(&bar);
