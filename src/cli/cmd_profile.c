@@ -251,12 +251,11 @@ static hsc_status *profile_program(const profile_args *args, hsc_cli *cli) {
   json_decref(overrides);
   hsc_given_inputs_deinit(&inputs);
   if (!status) {
-    char first[32], each[32];
+    char first[32];
     hsc_format_quantity(made.warm_up_s, "s", false, first);
-    hsc_format_quantity(made.step_s, "s", false, each);
-    hsc_cli_say(cli, "%lld %s on %s: median %s a step (the first one before took %s)",
-                (long long)made.steps, hsc_plural((double)made.steps, "step", "steps"), device,
-                each, first);
+    // how long they took is the headline's, from what was recorded
+    hsc_cli_say(cli, "%lld %s on %s; the first one, before them, took %s", (long long)made.steps,
+                hsc_plural((double)made.steps, "step", "steps"), device, first);
     status = show(args, raw, made.sampling, cli);
   }
   hsc_free(made.sampling);

@@ -266,6 +266,16 @@ static hsc_status *give_value(parse *p, const hsc_option *option, const char *te
   return set_value(option, text, args, p->arena);
 }
 
+// "-q" or "--output=x": an option of this command, and no value that somebody left to the end.
+static bool is_option(const parse *p, const char *text) {
+  void *args;
+  bool is_long = text[0] == '-' && text[1] == '-' && text[2];
+  bool is_letter = text[0] == '-' && text[1] && !text[2];
+  if (is_long)
+    return find_option(p, text + 2, strcspn(text + 2, "="), 0, &args) != NULL;
+  return is_letter && find_option(p, "", 0, text[1], &args) != NULL;
+}
+
 static hsc_status *take_option(parse *p, int argc, char *const *argv, int *at) {
   const char *text = argv[*at];
   bool is_long = text[1] == '-';
@@ -295,6 +305,9 @@ static hsc_status *take_option(parse *p, int argc, char *const *argv, int *at) {
     if (*at + 1 >= argc)
       return HSC_ERR(INVALID_ARGUMENT, "%s needs a value", shown_name(option, p->arena));
     value = argv[++*at];
+    if (is_option(p, value))
+      return HSC_ERR(INVALID_ARGUMENT, "%s needs a value, and %s is an option",
+                     shown_name(option, p->arena), value);
   }
   return give_value(p, option, value, args);
 }

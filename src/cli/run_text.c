@@ -260,19 +260,19 @@ static void note_counts_differ(hsc_table *table, json_t *devices) {
   json_t *device;
   size_t i;
   const char *counted = NULL;
-  const char *estimated = NULL;
+  hsc_bytes others = {0};
   json_array_foreach (devices, i, device) {
-    const char *name = json_string_value(json_object_get(device, "device"));
     if (at(device, "counts", "loop_trips") > 0)
-      counted = name;
+      counted = name_of(device);
     else if (at(device, "flops", NULL) >= 0)
-      estimated = name;
+      hsc_bytes_printf(&others, "%s%s", others.size ? " and " : "", name_of(device));
   }
-  if (counted && estimated)
+  if (counted && others.size)
     hsc_table_note(table,
-                   "flops and bytes: %s counted every trip of the loops; %s's are its cost "
-                   "analysis, where a loop's body counts once",
-                   counted, estimated);
+                   "flops and bytes: %s counted every trip of the loops; those of %s are the "
+                   "compiler's cost analysis, where a loop's body counts once",
+                   counted, hsc_bytes_text(&others));
+  hsc_bytes_deinit(&others);
 }
 
 // A peak below the temporaries that are part of it: compilers count the two in ways of their own.
@@ -582,12 +582,21 @@ static void print_headline(hsc_cli *cli, json_t *result) {
   hsc_cli_print(cli, "\n");
 }
 
+// The last one that programs run on for their speed: not the reference.
+static json_t *last_device(const json_t *devices) {
+  for (size_t i = json_array_size(devices); i > 0; i--) {
+    json_t *device = json_array_get(devices, i - 1);
+    if (strcmp(name_of(device), "reference") != 0)
+      return device;
+  }
+  return NULL;
+}
+
 // What a reader does next: where the numbers differ, who is at fault; else where the time goes.
 static void print_next(hsc_cli *cli, json_t *result) {
   const char *verdict = json_string_value(json_object_get(result, "verdict"));
   const char *program = json_string_value(json_object_get(result, "program"));
-  const json_t *devices = json_object_get(result, "devices");
-  json_t *last = json_array_get(devices, json_array_size(devices) - 1);
+  json_t *last = last_device(json_object_get(result, "devices"));
   const char *device = json_string_value(json_object_get(last, "device"));
   const char *status = json_string_value(json_object_get(last, "status"));
   if (!program || !device || !status || strcmp(status, "ok") != 0)

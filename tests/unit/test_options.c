@@ -149,6 +149,8 @@ static void mistakes_are_explained(void **state) {
                 "--warmup: 99999999999999999999 is out of range, the least is 0", NULL);
   check_message(PARSE(&a, "p", "--scale=nan"), "--scale: 'nan' is not a number", NULL);
   check_message(PARSE(&a, "p", "--warmup"), "--warmup needs a value", NULL);
+  check_message(PARSE(&a, "p", "--warmup", "--trials=2"),
+                "--warmup needs a value, and --trials=2 is an option", NULL);
   check_message(PARSE(&a, "p", "--no-exclude-first=1"), "--no-exclude-first takes no value", NULL);
   check_message(PARSE(&a, "p", "--randomness=sane"),
                 "--randomness: 'sane' is none of same, different; did you mean 'same'?", NULL);

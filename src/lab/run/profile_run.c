@@ -157,7 +157,6 @@ hsc_status *hsc_profile_program(const hsc_profile_run_options *o, hsc_profile_ru
   *out_run = (hsc_profile_run){
       .steps = (int64_t)sampling->count,
       .warm_up_s = first / 1e9,
-      .step_s = hsc_stats_median(sampling->samples, sampling->count),
       .xspace_bytes = (int64_t)hsc_json_number(json_object_get(body, "xspace_bytes")),
       .sampling = hsc_bytes_take(&text)};
 done:

@@ -26,7 +26,7 @@ typedef struct hsc_profile_run_options {
 
 typedef struct hsc_profile_run {
   int64_t steps;
-  double warm_up_s, step_s;  // one execution before, the median of the recorded ones
+  double warm_up_s;  // one execution before
   int64_t xspace_bytes;
   char *sampling;  // how many, who chose it and what ended it, in one sentence; heap
 } hsc_profile_run;
