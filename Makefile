@@ -114,7 +114,7 @@ bench: build ## measured comparisons (minutes; wants a quiet machine)
 
 .PHONY: bench-zoo
 bench-zoo: build ## 160 programs as users write them beside XLA:CPU (quarter of an hour, wants a quiet machine; ZOO="types_ order_" for some)
-	@python3 bench/zoo/bench_zoo.py --page docs/ZOO.md --picture docs/zoo.svg --output $(BUILD)/bench_zoo.json $(ZOO)
+	@python3 bench/zoo/bench_zoo.py $(if $(HLOSCOPE_PYTHON),--xla-python $(HLOSCOPE_PYTHON)) --page docs/ZOO.md --picture docs/zoo.svg --output $(BUILD)/bench_zoo.json $(ZOO)
 
 .PHONY: zoo-baseline zoo-programs growth
 zoo-baseline: build-tests ## counts the instructions of tests/zoo/programs anew, for each instruction set of this processor
