@@ -94,6 +94,7 @@ hsc_status *hsc_cli_run_program(hsc_cli *cli,
   sigaddset(&defaults, SIGINT);
   sigaddset(&defaults, SIGQUIT);
   sigaddset(&defaults, SIGPIPE);
+  sigaddset(&defaults, SIGXFSZ);
   posix_spawnattr_setsigdefault(&attributes, &defaults);
   posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGDEF);
   pid_t child = 0;

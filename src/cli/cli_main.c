@@ -171,6 +171,7 @@ int hsc_cli_main(int argc, char *const *argv) {
   hold_closed_streams();
   hsc_cli_end_cleanly();
   signal(SIGPIPE, SIG_DFL);  // `hloscope ... | head` ends quietly
+  signal(SIGXFSZ, SIG_IGN);  // a write over `ulimit -f` is an error like that of a full disk
   hsc_log_set_sink(log_to_stderr, NULL);
   cli.out_style = hsc_terminal_style(STDOUT_FILENO, HSC_COLOR_AUTO);
   cli.talk_style = hsc_terminal_style(STDERR_FILENO, HSC_COLOR_AUTO);

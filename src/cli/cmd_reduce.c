@@ -223,7 +223,7 @@ static hsc_status *run(const void *args_of_command, hsc_cli *cli) {
   HSC_GOTO(hsc_given_inputs_read(
       &(hsc_given_inputs_options){.file = args->inputs, .program = args->program}, &inputs));
   o.data = inputs.data;
-  HSC_GOTO(hsc_store_open(NULL, (hsc_store **)&o.store));
+  HSC_GOTO(hsc_cli_store_open(cli, NULL, (hsc_store **)&o.store));
   hsc_cli_catch_interrupt();
   HSC_GOTO(hsc_reduce_program(&o, &reduction));
   HSC_GOTO(hsc_reduction_write(&o, &reduction, base_name(args, cli->arena), &document));

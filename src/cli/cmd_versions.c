@@ -285,7 +285,7 @@ static hsc_status *run(const void *args_of_command, hsc_cli *cli) {
       &(hsc_given_inputs_options){.file = args->inputs, .program = args->programs.items[0]},
       &inputs));
   o.data = inputs.data;
-  HSC_GOTO(hsc_store_open(NULL, &o.store));
+  HSC_GOTO(hsc_cli_store_open(cli, NULL, &o.store));
   hsc_cli_catch_interrupt();
   HSC_GOTO(hsc_versions(&o, &document));
   if (cli->format == HSC_FORMAT_JSON) {

@@ -46,6 +46,7 @@ static hsc_status *start(const hsc_follow *follow, int write_end, pid_t *out_chi
   sigaddset(&defaults, SIGINT);
   sigaddset(&defaults, SIGQUIT);
   sigaddset(&defaults, SIGPIPE);
+  sigaddset(&defaults, SIGXFSZ);
   posix_spawnattr_setsigdefault(&attributes, &defaults);
   posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGDEF);
   posix_spawn_file_actions_adddup2(&actions, write_end, STDOUT_FILENO);

@@ -544,6 +544,19 @@ def in_shell(script):
     return attempt
 
 
+def no_larger_files(row, world):
+    """ulimit -f 0: what needs a file says so, and nobody dies of SIGXFSZ."""
+    given = world.good[row.kind] if row.kind else None
+    script = 'ulimit -f 0; exec "$@"'
+    said = world.run(row.words, given, "out" + row.suffix, wrap=["sh", "-c", script, "sh"])
+    problems = wrong_words(said)
+    if said.code not in (*row.codes, 1):
+        problems.append(f"exit code {said.code}")
+    if "a bug in hloscope" in said.err:
+        problems.append("calls it a bug")
+    return problems, said
+
+
 def plain_locale(**settings):
     def attempt(row, world):
         given = world.good[row.kind] if row.kind else None
@@ -667,6 +680,7 @@ TRIES = {
     "two at once": two_at_once,
     "Ctrl-C": interrupted,
     "into head": to_head,
+    "a limit of file sizes": no_larger_files,
     "a full disk": in_shell('"$@" >/dev/full'),
     "standard output closed": in_shell('"$@" >&-'),
     "LC_ALL=C": plain_locale(LC_ALL="C"),

@@ -46,6 +46,8 @@ static hsc_status *sql_error(const hsc_store *store, int rc, const char *what) {
     case SQLITE_READONLY:
       return HSC_ERR(PERMISSION_DENIED, "%s: the result store cannot be written: %s", store->path,
                      text);
+    case SQLITE_IOERR:  // a disk, or a limit of the process, that takes no more
+      return HSC_ERR(UNAVAILABLE, "%s: the result store cannot be written: %s", store->path, text);
     case SQLITE_FULL:
       return HSC_ERR(RESOURCE_EXHAUSTED, "%s: no room for results: %s", store->path, text);
     case SQLITE_BUSY:

@@ -10,18 +10,12 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <unistd.h>
 
 #include "lab/store/environment.h"
 
 // ---- writing ------------------------------------------------------------------------------------
-
-// A process whose files may not grow further is to be reported, not ended.
-static void hold_off_xfsz(void) {
-  signal(SIGXFSZ, SIG_IGN);
-}
 
 static hsc_status *write_error(hsc__shard *shard, int error) {
   bool full = error == ENOSPC || error == EDQUOT || error == EFBIG;
@@ -57,7 +51,6 @@ hsc_status *hsc__shard_open(const char *folder, const json_t *identity, hsc__sha
   json_t *environment = NULL;
   hsc_status *status = NULL;
   *out_shard = (hsc__shard){.fd = -1};
-  hold_off_xfsz();
   HSC_GOTO(hsc_dir_make(folder));
   HSC_GOTO(hsc_environment_capture(true, &environment));
   json_object_set(first, "environment", environment);
