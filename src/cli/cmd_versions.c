@@ -139,7 +139,7 @@ static void print_answer(hsc_cli *cli, const json_t *document) {
   }
   size_t skipped = json_array_size(json_object_get(document, "skipped"));
   if (json_array_size(changes) == 0 && !can_tell(document)) {
-    hsc_cli_print(cli, "cannot tell: %zu of the %zu releases that were tried gave an answer\n",
+    hsc_cli_print(cli, "cannot tell: %zu of the %zu releases that were tried have a verdict\n",
                   told(document), json_array_size(json_object_get(document, "tried")));
   } else if (json_array_size(changes) == 0) {
     hsc_cli_print(

@@ -76,6 +76,18 @@ static bool exponent_steps(const hsc__try *a, const hsc__try *b) {
          apart(a->exponent.low, a->exponent.high, b->exponent.low, b->exponent.high);
 }
 
+// Good and bad, and what says so is surely not the same: two sides of a limit that both intervals
+// span are none.
+static bool verdicts_differ(const hsc__versions *v, const hsc__try *a, const hsc__try *b) {
+  if (a->word == b->word)
+    return false;
+  if (!hsc__is_measured(v))
+    return true;
+  return a->word != HSC__UNKNOWN && b->word != HSC__UNKNOWN &&
+         (apart(a->low, a->high, b->low, b->high) ||
+          apart(a->exponent.low, a->exponent.high, b->exponent.low, b->exponent.high));
+}
+
 // Whether there is a change from `a` to `b`: good and bad, or both are of one kind and their values
 // surely lie a factor (exponents a step) apart. `out_by` says in which: "verdict", "time",
 // "exponent", "time and exponent"; may be NULL.
@@ -83,7 +95,7 @@ static bool differ(const hsc__versions *v,
                    const hsc__try *a,
                    const hsc__try *b,
                    const char **out_by) {
-  const char *by = a->word != b->word ? "verdict" : NULL;
+  const char *by = verdicts_differ(v, a, b) ? "verdict" : NULL;
   if (hsc__is_measured(v)) {
     bool value = value_steps(v, a, b);
     bool growth = exponent_steps(a, b);
@@ -201,18 +213,18 @@ json_t *hsc__changes_of(const hsc__versions *v,
   return changes;
 }
 
-size_t hsc__unconfirmed(const hsc__versions *v) {
+bool hsc__unconfirmed(const hsc__versions *v, size_t *out_left, size_t *out_right) {
   size_t last = v->count;
   for (size_t i = 0; i < v->count && hsc__is_measured(v); i++) {
     if (!can_be_compared(&v->tries[i]))
       continue;
-    if (last < v->count && differ(v, &v->tries[last], &v->tries[i], NULL)) {
-      if (!v->tries[last].confirmed)
-        return last;
-      if (!v->tries[i].confirmed)
-        return i;
+    bool changed = last < v->count && differ(v, &v->tries[last], &v->tries[i], NULL);
+    if (changed && (!v->tries[last].confirmed || !v->tries[i].confirmed)) {
+      *out_left = last;
+      *out_right = i;
+      return true;
     }
     last = i;
   }
-  return v->count;
+  return false;
 }

@@ -75,10 +75,11 @@ static hsc_status *decide(hsc__versions *v, hsc__try *t) {
       return NULL;
     HSC_TRY(hsc__version_again(v, t));
   }
-  if (!t->reason) {  // the estimates have the last word, and it says so
-    t->word = hsc__word_of(v, t, true);
-    t->noisy = true;
-  }
+  if (t->reason)
+    return NULL;
+  // where the next release is looked for the estimates have the last word; a claim has none then
+  t->word = t->by_process ? HSC__UNKNOWN : hsc__word_of(v, t, true);
+  t->noisy = true;
   return NULL;
 }
 
@@ -109,13 +110,46 @@ static bool is_full(const hsc__versions *v) {
   return v->options->most > 0 && v->tried >= v->options->most;
 }
 
-// Values beside a change are measured once more, the two of them one after the other: what the
-// machine did meanwhile is no change.
-static hsc_status *confirm(hsc__versions *v) {
-  for (size_t i = hsc__unconfirmed(v); i < v->count; i = hsc__unconfirmed(v)) {
-    v->tries[i].confirmed = true;
-    HSC_TRY(hsc__version_again(v, &v->tries[i]));
-    HSC_TRY(decide(v, &v->tries[i]));
+// Limits between the two ends, as they are known now.
+static void set_limits(hsc__versions *v, size_t first, size_t last) {
+  if (!hsc__is_measured(v))
+    return;
+  hsc__set_limits(v, &v->tries[first], &v->tries[last]);
+  for (size_t i = first; i <= last; i++)
+    if (v->tries[i].tried && !v->tries[i].reason)
+      v->tries[i].word = hsc__word_of(v, &v->tries[i], true);
+}
+
+// Values beside a change are measured in as many processes as a claim takes, the two in turns: what
+// the machine did meanwhile, or where one process had its memory, is no change.
+static hsc_status *confirm_two(hsc__versions *v, size_t left, size_t right) {
+  hsc__try *const both[] = {&v->tries[left], &v->tries[right]};
+  for (size_t k = 0; k < hsc__processes_wanted(v); k++)
+    for (size_t i = 0; i < 2; i++) {
+      hsc__try *t = both[i];
+      if (t->confirmed || t->reason || (k == 0 && t->process_count))
+        continue;
+      hsc__version_say(v, t->version, "measuring in another process");
+      HSC_TRY(hsc__version_process(v, t, v->options->overrides));
+    }
+  for (size_t i = 0; i < 2; i++) {
+    hsc__try *t = both[i];
+    if (v->size_count && !t->confirmed && !t->reason)
+      HSC_TRY(hsc__version_again(v, t));
+    t->confirmed = true;
+    HSC_TRY(hsc__version_keep(v, t));
+  }
+  return NULL;
+}
+
+static hsc_status *confirm(hsc__versions *v, size_t first, size_t last) {
+  size_t left = 0;
+  size_t right = 0;
+  while (hsc__unconfirmed(v, &left, &right)) {
+    HSC_TRY(confirm_two(v, left, right));
+    set_limits(v, first, last);
+    HSC_TRY(decide(v, &v->tries[left]));
+    HSC_TRY(decide(v, &v->tries[right]));
   }
   return NULL;
 }
@@ -130,15 +164,11 @@ static hsc_status *search(hsc__versions *v) {
     return HSC_ERR(NOT_FOUND, "fewer than two of %zu releases can run this: %s: %s", v->count,
                    v->tries[v->count - 1].version,
                    v->tries[v->count - 1].reason ? v->tries[v->count - 1].reason : "it can");
-  if (hsc__is_measured(v)) {
-    hsc__set_limits(v, &v->tries[first], &v->tries[last]);
-    v->tries[first].word = hsc__word_of(v, &v->tries[first], true);
-    v->tries[last].word = hsc__word_of(v, &v->tries[last], true);
-  }
+  set_limits(v, first, last);
   for (;;) {
     size_t next = hsc__next_release(v);
     if (next == v->count || is_full(v)) {
-      HSC_TRY(confirm(v));
+      HSC_TRY(confirm(v, first, last));
       if (hsc__next_release(v) == next)  // no change went away or came
         return NULL;
       continue;

@@ -12,7 +12,7 @@ typedef enum hsc__word { HSC__UNKNOWN, HSC__GOOD, HSC__BAD } hsc__word;
 typedef struct hsc__try {
   const char *version;
   bool tried, noisy;
-  bool confirmed;  // a value beside a change: it was measured once more
+  bool confirmed;  // a value beside a change: measured in as many processes as a claim takes
   hsc__word word;
   // seconds of a run or compile, bytes, of the largest size; with the interval of the median. NaN
   // where the symptom is no value
@@ -25,6 +25,11 @@ typedef struct hsc__try {
   const char *seen;       // in words
   double *samples;        // [sample_count], in the arena, of all repeats
   size_t sample_count;
+  // Medians of worker processes, [process_count], in the arena. What differs from one process to
+  // the next stays within a process, so its own runs do not show it.
+  double *processes;
+  size_t process_count;
+  bool by_process;  // value, low and high are of these; else of the samples
 } hsc__try;
 
 typedef struct hsc__versions {
@@ -68,8 +73,8 @@ size_t hsc__next_release(const hsc__versions *v);
 json_t *hsc__changes_of(const hsc__versions *v,
                         const hsc__try **out_good,
                         const hsc__try **out_bad);
-// The first neighbour of a change whose value was not measured again; count = none.
-size_t hsc__unconfirmed(const hsc__versions *v);
+// The first two neighbours of a change of which one is not confirmed; false = there are none.
+bool hsc__unconfirmed(const hsc__versions *v, size_t *out_left, size_t *out_right);
 enum { HSC__MOST_GAP = 5 };
 
 // ---- release_try.c: one release -----------------------------------------------------------------
@@ -79,6 +84,12 @@ enum { HSC__MOST_GAP = 5 };
 HSC_MUST_USE hsc_status *hsc__version_try(hsc__versions *v, hsc__try *io_try);
 // More samples of a value; interval and median are of all.
 HSC_MUST_USE hsc_status *hsc__version_again(hsc__versions *v, hsc__try *io_try);
+// How many processes a claim about the symptom's value takes: memory is the same in each.
+size_t hsc__processes_wanted(const hsc__versions *v);
+// The value in one more process; from here on it is that of the processes.
+HSC_MUST_USE hsc_status *hsc__version_process(hsc__versions *v, hsc__try *t, json_t *overrides);
+// Keeps what is known of a release, as trying and measuring again do by themselves.
+HSC_MUST_USE hsc_status *hsc__version_keep(hsc__versions *v, const hsc__try *t);
 // Looks with compile options; nothing is kept.
 HSC_MUST_USE hsc_status *hsc__version_look(hsc__versions *v, hsc__try *t, json_t *overrides);
 // The device of a release: "xla-cpu@0.7.1".

@@ -7,10 +7,11 @@
 #include "lab/devices/device_version.h"
 #include "lab/run/json_tree.h"
 #include "lab/versions/release_search_internal.h"
+#include "stats/stats_interleaved.h"
 #include "worker/lab_compile.h"
 #include "worker/scratch.h"
 
-enum { RUNS = 40, COMPILES = 5, LEAST_ROUNDS = 3, MOST_ROUNDS = 24 };
+enum { RUNS = 40, COMPILES = 3, LEAST_ROUNDS = 3, MOST_ROUNDS = 24 };
 
 int64_t hsc__version_limit_ns(const hsc__versions *v) {
   return v->options->limit_ns > 0 ? v->options->limit_ns : 60 * HSC_SECOND_NS;
@@ -32,22 +33,45 @@ static const char *words_of(hsc__versions *v, const hsc_answer *answer) {
 
 // ---- values -------------------------------------------------------------------------------------
 
-static hsc_status *add_samples(hsc__versions *v, hsc__try *t, const double *values, size_t count) {
-  double *all = HSC_NEW_ARRAY(v->arena, double, t->sample_count + count + 1);
-  hsc_summary summary;
+// A longer copy: the arena keeps the old one.
+static hsc_status *append(
+    hsc__versions *v, double **io_list, size_t *io_count, const double *values, size_t count) {
+  double *all = HSC_NEW_ARRAY(v->arena, double, *io_count + count + 1);
   HSC_TRY(hsc_arena_status(v->arena));
-  if (t->sample_count)
-    memcpy(all, t->samples, t->sample_count * sizeof *all);
-  memcpy(all + t->sample_count, values, count * sizeof *all);
-  t->samples = all;
-  t->sample_count += count;
-  if (!t->sample_count)
-    return NULL;
-  HSC_TRY(hsc_stats_summarize(all, t->sample_count, &(hsc_interval_options){.seed = 1}, &summary));
-  t->value = summary.median;
-  t->low = summary.median_low;
-  t->high = summary.median_high;
+  if (*io_count)
+    memcpy(all, *io_list, *io_count * sizeof *all);
+  memcpy(all + *io_count, values, count * sizeof *all);
+  *io_list = all;
+  *io_count += count;
   return NULL;
+}
+
+static hsc_status *summarize(const hsc__versions *v, hsc__try *t) {
+  const double *values = t->by_process ? t->processes : t->samples;
+  size_t count = t->by_process ? t->process_count : t->sample_count;
+  hsc_summary summary;
+  if (!count)
+    return NULL;
+  HSC_TRY(hsc_stats_summarize(values, count, &(hsc_interval_options){.seed = 1}, &summary));
+  t->value = summary.median;
+  bool exact = v->options->symptom.kind == HSC_SYMPTOM_MEMORY;
+  t->low = exact ? summary.median : summary.median_low;
+  t->high = exact ? summary.median : summary.median_high;
+  return NULL;
+}
+
+static hsc_status *add_samples(hsc__versions *v, hsc__try *t, const double *values, size_t count) {
+  HSC_TRY(append(v, &t->samples, &t->sample_count, values, count));
+  return summarize(v, t);
+}
+
+// The samples from `first` on are of one process.
+static hsc_status *add_process(hsc__versions *v, hsc__try *t, size_t first) {
+  if (t->sample_count == first)
+    return NULL;
+  double median = hsc_stats_median(t->samples + first, t->sample_count - first);
+  HSC_TRY(append(v, &t->processes, &t->process_count, &median, 1));
+  return summarize(v, t);
 }
 
 static json_t *request_of(const hsc__versions *v, json_t *overrides) {
@@ -89,6 +113,7 @@ static hsc_status *measure(hsc__versions *v,
                            json_t *overrides,
                            hsc__try *t) {
   hsc_lab_worker *worker = NULL;
+  size_t first = t->sample_count;
   int rounds = v->options->symptom.kind == HSC_SYMPTOM_COMPILE ? COMPILES : 1;
   hsc_status *status =
       hsc_lab_worker_create(&(hsc_lab_worker_options){.device = spec,
@@ -97,7 +122,7 @@ static hsc_status *measure(hsc__versions *v,
                                                       .stop = v->options->stop},
                             &worker);
   // a compile that is far on the bad side needs no second
-  for (int i = 0; i < rounds && !status && !t->reason && !(t->value > 2 * v->limit); i++) {
+  for (int i = 0; i < rounds && !status && !t->reason && !(i > 0 && t->value > 2 * v->limit); i++) {
     hsc_answer answer = {0};
     json_t *request = request_of(v, overrides);
     status = request ? hsc_lab_worker_call(worker, request, hsc__version_limit_ns(v), &answer)
@@ -109,6 +134,8 @@ static hsc_status *measure(hsc__versions *v,
     hsc_answer_deinit(&answer);
     json_decref(request);
   }
+  if (!status && !t->reason)
+    status = add_process(v, t, first);
   if (!status && !t->reason && isnan(t->value))
     t->reason = "it does not tell the value";
   hsc_lab_worker_destroy(worker);
@@ -307,6 +334,24 @@ hsc_status *hsc__version_try(hsc__versions *v, hsc__try *io_try) {
   v->tried++;
   hsc__version_say(v, io_try->version, io_try->reason ? io_try->reason : io_try->seen);
   return remember(v, io_try);
+}
+
+size_t hsc__processes_wanted(const hsc__versions *v) {
+  return v->options->symptom.kind == HSC_SYMPTOM_MEMORY ? 1 : HSC_LEAST_PROCESSES;
+}
+
+hsc_status *hsc__version_process(hsc__versions *v, hsc__try *t, json_t *overrides) {
+  hsc_device_spec spec;
+  HSC_TRY(check_stop(v));
+  HSC_TRY(hsc__version_spec(v, t->version, &spec));
+  t->by_process = true;
+  HSC_TRY(measure(v, &spec, overrides, t));
+  describe_value(v, t);
+  return hsc_arena_status(v->arena);
+}
+
+hsc_status *hsc__version_keep(hsc__versions *v, const hsc__try *t) {
+  return remember(v, t);
 }
 
 hsc_status *hsc__version_again(hsc__versions *v, hsc__try *io_try) {
