@@ -38,16 +38,6 @@ static json_t *summarize(const ablate_run *run, json_t *rows) {
                    (int)json_array_size(rows));
 }
 
-static bool same_digests(json_t *a, json_t *b) {
-  if (json_array_size(a) != json_array_size(b))
-    return false;
-  for (size_t i = 0; i < json_array_size(a); i++)
-    if (!json_equal(json_object_get(json_array_get(a, i), "digest"),
-                    json_object_get(json_array_get(b, i), "digest")))
-      return false;
-  return true;
-}
-
 // Runs once, with its outputs as files in `directory`; `perturbed`: on inputs whose floats are
 // moved by their last place.
 static hsc_status *run_once(ablate_run *run,
@@ -96,15 +86,6 @@ static void take_run(ablate_variant *v, hsc_outcome outcome, const char *message
     v->reference = json_incref(reference);
 }
 
-static bool any_beyond(const ablate_run *run, json_t *rows) {
-  json_t *row;
-  size_t i;
-  json_array_foreach (rows, i, row)
-    if (hsc_row_finding(row, run->rounding, i, 1) == HSC_FINDING_DIFFERENT)
-      return true;
-  return false;
-}
-
 // The bounds of the program, where the evaluator said what is right; asked once, whoever comes
 // first.
 static hsc_status *derive_bounds(ablate_run *run) {
@@ -138,13 +119,13 @@ static hsc_status *compare(
     ablate_run *run, json_t *left, json_t *right, const char *name, json_t **out_numbers) {
   json_t *rows = json_array();
   hsc_status *status = NULL;
-  if (same_digests(left, right)) {
+  if (hsc_outputs_same(left, right, "digest")) {
     *out_numbers =
         json_pack("{s:s, s:i, s:i, s:i, s:i}", "verdict", "equal", "max_ulp", 0, "max_abs", 0,
                   "outputs_different", 0, "outputs", (int)json_array_size(right));
   } else {
     status = hsc_compare_outputs(left, right, "baseline", name, rows);
-    if (!status && any_beyond(run, rows))
+    if (!status && hsc_any_beyond(rows, run->rounding))
       status = derive_bounds(run);
     if (!status && run->bounded)
       status = hsc_legal_hold(run->bounded, right, false, rows);

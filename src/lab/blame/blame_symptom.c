@@ -159,15 +159,6 @@ static hsc_status *judge_by_rounding(hsc__blame *b,
   return NULL;
 }
 
-static bool any_difference(json_t *rows) {
-  json_t *row;
-  size_t i;
-  json_array_foreach (rows, i, row)
-    if (strcmp(json_string_value(json_object_get(row, "verdict")), "equal") != 0)
-      return true;
-  return false;
-}
-
 // Rows of outputs against the right ones; with bounds where they differ at all and are held against
 // b->right.outputs. *out_rows NULL: they cannot be compared.
 static hsc_status *rows_of(hsc__blame *b, json_t *right, json_t *outputs, json_t **out_rows) {
@@ -176,7 +167,7 @@ static hsc_status *rows_of(hsc__blame *b, json_t *right, json_t *outputs, json_t
   if (!rows)
     return hsc_status_out_of_memory();
   hsc_status *failed = hsc_compare_outputs(right, outputs, "reference", "device", rows);
-  if (!failed && right == b->right.outputs && any_difference(rows)) {
+  if (!failed && right == b->right.outputs && hsc_any_difference(rows)) {
     failed = hsc__blame_bounds(b);
     if (!failed && b->right.bounded) {
       json_array_clear(rows);
@@ -247,19 +238,9 @@ typedef struct tally {
   bool not_comparable;  // outputs of other shapes than the reference's
 } tally;
 
-static bool same_digests(json_t *a, json_t *c) {
-  if (json_array_size(a) != json_array_size(c))
-    return false;
-  for (size_t i = 0; i < json_array_size(a); i++)
-    if (!json_equal(json_object_get(json_array_get(a, i), "digest"),
-                    json_object_get(json_array_get(c, i), "digest")))
-      return false;
-  return true;
-}
-
 // Outputs of one run: against the first run's, and against the reference's.
 static hsc_status *count_outputs(hsc__blame *b, json_t *outputs, tally *t) {
-  bool changed = t->first && !same_digests(t->first, outputs);
+  bool changed = t->first && !hsc_outputs_same(t->first, outputs, "digest");
   hsc__distance d = {0};
   if (!b->right.outputs) {
     t->other_digests += changed;

@@ -71,7 +71,7 @@ static hsc_status *differ(
   json_t *stage = json_object();
   *out_differ = true;
   hsc_status *status = rows && stage ? NULL : hsc_status_out_of_memory();
-  if (!status && hsc__validate_same_interface(left, right)) {
+  if (!status && hsc_outputs_same(left, right, "shape")) {
     status = hsc__validate_compare(v, left, right, "right", arena, rows);
     if (!status)
       status = hsc__validate_judge(v, rows, stage, arena);
@@ -183,7 +183,7 @@ hsc_status *hsc__validate_final(hsc_validation *v, hsc_arena *arena, const char 
   else if (!v->first_outputs)
     json_object_set_new(stage, "skipped",
                         json_string("no stage ran that it could be held against"));
-  else if (!hsc__validate_same_interface(v->first_outputs, made))
+  else if (!hsc_outputs_same(v->first_outputs, made, "shape"))
     json_object_set_new(stage, "skipped",
                         json_string("its outputs have other shapes than the program's"));
   else {

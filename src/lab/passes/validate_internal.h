@@ -61,7 +61,6 @@ HSC_MUST_USE hsc_status *hsc__validate_judge(hsc_validation *v,
                                              json_t *rows,
                                              json_t *stage,
                                              hsc_arena *arena);
-bool hsc__validate_same_interface(json_t *a, json_t *b);
 // hsc_compare_outputs, with what the program's bounds say of `made`.
 HSC_MUST_USE hsc_status *hsc__validate_compare(hsc_validation *v,
                                                json_t *right,

@@ -94,16 +94,6 @@ hsc_status *hsc__validate_judge(hsc_validation *v, json_t *rows, json_t *stage, 
   return NULL;
 }
 
-bool hsc__validate_same_interface(json_t *a, json_t *b) {
-  if (json_array_size(a) != json_array_size(b))
-    return false;
-  for (size_t i = 0; i < json_array_size(a); i++)
-    if (!json_equal(json_object_get(json_array_get(a, i), "shape"),
-                    json_object_get(json_array_get(b, i), "shape")))
-      return false;
-  return true;
-}
-
 // The bounds of the program that the stages are held against; asked once, when something differs.
 static hsc_status *derive_bounds(hsc_validation *v, hsc_arena *arena) {
   const hsc_validate_options *o = v->options;
@@ -129,15 +119,6 @@ static hsc_status *derive_bounds(hsc_validation *v, hsc_arena *arena) {
   return hsc_legal_derive(&options, arena, &v->bounded, &v->denormals, &v->no_bounds);
 }
 
-static bool any_difference(json_t *rows) {
-  json_t *row;
-  size_t i;
-  json_array_foreach (rows, i, row)
-    if (strcmp(json_string_value(json_object_get(row, "verdict")), "equal") != 0)
-      return true;
-  return false;
-}
-
 hsc_status *hsc__validate_compare(hsc_validation *v,
                                   json_t *right,
                                   json_t *made,
@@ -145,7 +126,7 @@ hsc_status *hsc__validate_compare(hsc_validation *v,
                                   hsc_arena *arena,
                                   json_t *out_rows) {
   HSC_TRY(hsc_compare_outputs(right, made, "input", name, out_rows));
-  if (v->draws || !any_difference(out_rows))
+  if (v->draws || !hsc_any_difference(out_rows))
     return NULL;
   HSC_TRY(derive_bounds(v, arena));
   return v->bounded ? hsc_legal_hold(v->bounded, made, true, out_rows) : NULL;

@@ -40,15 +40,6 @@ static bool is_off(json_t *row) {
   return open.nans > 0 || !(open.max_abs <= limit);
 }
 
-static bool any_difference(json_t *rows) {
-  json_t *row;
-  size_t i;
-  json_array_foreach (rows, i, row)
-    if (strcmp(json_string_value(json_object_get(row, "verdict")), "equal") != 0)
-      return true;
-  return false;
-}
-
 // What is known of a program whose outputs differ.
 typedef struct question {
   hsc_observer *observer;
@@ -180,7 +171,7 @@ static hsc_status *compare(question *q, json_t *seen, hsc_observation *out) {
     return hsc_status_out_of_memory();
   out->known = json_array_size(q->right) == json_array_size(seen);
   HSC_GOTO(hsc_compare_outputs(q->right, seen, "reference", "device", rows));
-  if (any_difference(rows)) {
+  if (hsc_any_difference(rows)) {
     HSC_GOTO(hsc_program_draws(q->program->path, &draws));
     if (draws) {
       out->known = false;

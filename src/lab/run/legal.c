@@ -133,3 +133,12 @@ hsc_finding hsc_row_finding(json_t *row, const json_t *moved, size_t output, dou
   bool rounding = says == HSC_BOUND_WITHIN || hsc_is_rounding(moved, row, output);
   return rounding ? HSC_FINDING_ROUNDING : HSC_FINDING_DIFFERENT;
 }
+
+bool hsc_any_beyond(json_t *rows, const json_t *moved) {
+  json_t *row;
+  size_t i;
+  json_array_foreach (rows, i, row)
+    if (hsc_row_finding(row, moved, i, 1) == HSC_FINDING_DIFFERENT)
+      return true;
+  return false;
+}

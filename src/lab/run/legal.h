@@ -48,3 +48,5 @@ HSC_MUST_USE hsc_status *hsc_legal_hold(json_t *bounded, json_t *made, bool smal
 // What a row comes to. A bound decides, then the type's tolerance (both times `tolerance`), then
 // what a last place of the inputs makes of the outputs (`moved`, rounding.h; NULL = not measured).
 hsc_finding hsc_row_finding(json_t *row, const json_t *moved, size_t output, double tolerance);
+// Whether any row comes to DIFFERENT, at the type's tolerance itself.
+bool hsc_any_beyond(json_t *rows, const json_t *moved);

@@ -189,3 +189,22 @@ hsc_status *hsc_compare_outputs(
   }
   return NULL;
 }
+
+bool hsc_any_difference(json_t *rows) {
+  json_t *row;
+  size_t i;
+  json_array_foreach (rows, i, row)
+    if (strcmp(json_string_value(json_object_get(row, "verdict")), "equal") != 0)
+      return true;
+  return false;
+}
+
+bool hsc_outputs_same(json_t *left, json_t *right, const char *key) {
+  if (json_array_size(left) != json_array_size(right))
+    return false;
+  for (size_t i = 0; i < json_array_size(left); i++)
+    if (!json_equal(json_object_get(json_array_get(left, i), key),
+                    json_object_get(json_array_get(right, i), key)))
+      return false;
+  return true;
+}

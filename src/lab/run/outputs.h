@@ -23,6 +23,11 @@ double hsc_outputs_allowed(const hsc_literal *literal, double factor);
 // compared, and none of them was.
 HSC_MUST_USE hsc_status *hsc_compare_outputs(
     json_t *left, json_t *right, const char *left_name, const char *right_name, json_t *out_rows);
+// Whether any of such rows is not "equal".
+bool hsc_any_difference(json_t *rows);
+// Whether two "outputs" are as many and have the same at `key`: "digest" (of their numbers),
+// "shape".
+bool hsc_outputs_same(json_t *left, json_t *right, const char *key);
 // One output, of its shape ("f32[32,64]") with the bytes of its file. In `arena`. Errors: INTERNAL
 // where it has no file, or one of another size.
 HSC_MUST_USE hsc_status *hsc_output_read(json_t *output,

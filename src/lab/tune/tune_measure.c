@@ -209,22 +209,13 @@ static hsc_status *derive_bounds(tune_run *run) {
   return hsc_legal_derive(&options, run->arena, &run->bounded, &denormals, &why_not);
 }
 
-static bool any_beyond(const tune_run *run, json_t *rows) {
-  json_t *row;
-  size_t i;
-  json_array_foreach (rows, i, row)
-    if (hsc_row_finding(row, run->rounding, i, 1) == HSC_FINDING_DIFFERENT)
-      return true;
-  return false;
-}
-
 // Outputs of a run against what is right. NULL numbers: they cannot be compared (other shapes).
 static hsc_status *judge_numbers(tune_run *run, json_t *outputs, json_t **out_numbers) {
   json_t *rows = json_array();
   *out_numbers = NULL;
   hsc_status *status =
       hsc_compare_outputs(right_outputs(run), outputs, run->truth_of, "candidate", rows);
-  if (!status && any_beyond(run, rows))
+  if (!status && hsc_any_beyond(rows, run->rounding))
     status = derive_bounds(run);
   if (!status && run->bounded)
     status = hsc_legal_hold(run->bounded, outputs, false, rows);

@@ -263,7 +263,7 @@ static hsc_status *recall(hsc__versions *v, hsc__try *t) {
   return hsc_arena_status(v->arena);
 }
 
-static hsc_status *remember(hsc__versions *v, const hsc__try *t) {
+hsc_status *hsc__version_keep(hsc__versions *v, const hsc__try *t) {
   if (t->for_now)
     return NULL;
   json_t *values = json_array();
@@ -333,7 +333,7 @@ hsc_status *hsc__version_try(hsc__versions *v, hsc__try *io_try) {
   io_try->tried = true;
   v->tried++;
   hsc__version_say(v, io_try->version, io_try->reason ? io_try->reason : io_try->seen);
-  return remember(v, io_try);
+  return hsc__version_keep(v, io_try);
 }
 
 size_t hsc__processes_wanted(const hsc__versions *v) {
@@ -350,13 +350,9 @@ hsc_status *hsc__version_process(hsc__versions *v, hsc__try *t, json_t *override
   return hsc_arena_status(v->arena);
 }
 
-hsc_status *hsc__version_keep(hsc__versions *v, const hsc__try *t) {
-  return remember(v, t);
-}
-
 hsc_status *hsc__version_again(hsc__versions *v, hsc__try *io_try) {
   HSC_TRY(check_stop(v));
   hsc__version_say(v, io_try->version, "measuring once more");
   HSC_TRY(hsc__version_look(v, io_try, v->options->overrides));
-  return remember(v, io_try);
+  return hsc__version_keep(v, io_try);
 }
