@@ -223,6 +223,10 @@ def call(*arguments, what=None):
         environment["HLOSCOPE_CPU_ISA"] = what.removeprefix("isa:")
     elif what:
         environment["HLOSCOPE_CULPRIT"] = what
+        # faults that come and go come at the same places of every call
+        draws = scratch / "draws"
+        draws.unlink(missing_ok=True)
+        environment["HLOSCOPE_CULPRIT_DRAWS"] = str(draws)
     result = subprocess.run(
         [hloscope, *map(str, arguments), "--format=json", "--quiet"],
         stdout=subprocess.PIPE,

@@ -14,10 +14,10 @@
 //          last     of "run": the last bit of an output, which is no fault
 //          flaky    of "pool": the last chunk is not done in some loops
 //          nth      of "run": another output in every execution of an executable but its first
-//          rare, dies  of "run": in one of N executions, by the clock, another output, a crash
+//          rare, dies  of "run": in one of N executions, by lot, another output, a crash
 //          last_element  of "run" and of a thunk: the last element is another
 //          negative  of a thunk: the first element below zero of a result of floats is another
-//          flaky    of a pass: "numbers" in one of N compiles, by the clock
+//          flaky    of a pass: "numbers" in one of N compiles, by lot
 //          precision  of a pass: the result goes through bf16
 //          invalid  of a pass: a program that is none
 //          retype   of a pass: the result is of f64
@@ -27,6 +27,9 @@
 //          sums:short       products summed in shorter blocks of their inner dimension
 //          winograd:never   convolutions as products; winograd:always  by Winograd's tiles
 //   N      of a pass: at its N-th rewrite of a compile; 1 without
+// Lots are drawn from the number of draws so far, which HLOSCOPE_CULPRIT_DRAWS, a file, holds for
+// all processes: a test has the same luck every time. Without the file they are the clock's.
+#include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -148,8 +151,28 @@ static hsc_status *retype_result(hsc_module *module) {
   return hsc_module_sort(module);
 }
 
-static bool by_the_clock(int64_t one_of) {
-  return one_of < 2 || hsc_now_ns() / 1000 % one_of == 0;
+// How often a lot was drawn before, by any process: the file grows by a byte a draw. -1 = no file.
+static int64_t draws_before(void) {
+  const char *path = getenv("HLOSCOPE_CULPRIT_DRAWS");
+  int file = path ? open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600) : -1;
+  if (file < 0)
+    return -1;
+  // after an append the position is behind the byte that this process wrote, whoever else writes
+  int64_t end = write(file, ".", 1) == 1 ? lseek(file, 0, SEEK_CUR) : 0;
+  close(file);
+  return end - 1;
+}
+
+// True once in every `one_of` draws, at a place in them that looks like chance: a question that is
+// asked every second time has no rhythm to fall into.
+static bool by_lot(int64_t one_of) {
+  if (one_of < 2)
+    return true;
+  int64_t draw = draws_before();
+  if (draw < 0)
+    return hsc_now_ns() / 1000 % one_of == 0;
+  uint64_t place = (uint64_t)(draw / one_of) * 0x9E3779B97F4A7C15u;
+  return draw % one_of == (int64_t)((place >> 33) % (uint64_t)one_of);
 }
 
 // A temporary of 64 copies of the result, of which one is used: sorted, so that none is like
@@ -204,7 +227,7 @@ static int64_t rewrites[HSC_PASS_COUNT];  // of this compile so far
 // Kinds that do not count rewrites: once a compile, at the first.
 static hsc_status *with_kind(hsc_module *module, hsc_pass_id pass, const char *name) {
   int64_t number = 0;
-  if (wants(name, "flaky", &number) && by_the_clock(number))
+  if (wants(name, "flaky", &number) && by_lot(number))
     spoil(module);
   if (wants(name, "pair", &number) && rewrites[HSC_PASS_algsimp] > 0 && pass != HSC_PASS_algsimp)
     spoil(module);
@@ -335,14 +358,13 @@ hsc_status *__wrap_hsc_cpu_execute(hsc_cpu_executable *executable,
   int64_t number = 0;
   before = executable;
   HSC_TRY(misbehave("run"));
-  if (wants("run", "dies", &number) && by_the_clock(number))
+  if (wants("run", "dies", &number) && by_lot(number))
     abort();
   HSC_TRY(__real_hsc_cpu_execute(executable, inputs, outputs));
   executions++;
   if (wants("run", "numbers", &number) || (wants("run", "flaky", &number) && executions % 2 == 0))
     spoil_outputs(executable, outputs, SPOIL_WHOLLY);
-  if ((wants("run", "nth", &number) && again) ||
-      (wants("run", "rare", &number) && by_the_clock(number)))
+  if ((wants("run", "nth", &number) && again) || (wants("run", "rare", &number) && by_lot(number)))
     spoil_outputs(executable, outputs, SPOIL_WHOLLY);
   if (wants("run", "last_element", &number))
     spoil_outputs(executable, outputs, SPOIL_END);
@@ -438,8 +460,8 @@ void __wrap_hsc_cpu_pool_run(hsc_cpu_pool *pool,
                              void *context) {
   int64_t number = 0;
   hsc_status_free(misbehave("pool"));
-  bool leaves_out = wants("pool", "numbers", &number) ||
-                    (wants("pool", "flaky", &number) && hsc_now_ns() / 1000 % 2);
+  bool leaves_out =
+      wants("pool", "numbers", &number) || (wants("pool", "flaky", &number) && by_lot(2));
   __real_hsc_cpu_pool_run(pool, leaves_out ? chunk_count - 1 : chunk_count, function, context);
 }
 
