@@ -236,6 +236,46 @@ size_t hsc_matcher_entry_of(const hsc_matcher *m, int index) {
   return m->anchors[index].entry;
 }
 
+// The first place from p on where the last GRAM bytes of a window may be those of an anchor (its
+// shift is 0); beyond `last` where there is none. Wu and Manber, "A Fast Algorithm for Multi-Pattern
+// Searching", 1994: a shift says how far the window may move without missing anything.
+static inline const char *next_place(const uint8_t *shift,
+                                     const char *p,
+                                     const char *last,
+                                     size_t most) {
+  // Four places at once: their look-ups do not wait for each other. The first that is not far away
+  // says how to go on from there.
+  while (last - p >= 4 * (ptrdiff_t)most) {
+    uint32_t a = shift[hash4(p)];
+    uint32_t b = shift[hash4(p + most)];
+    uint32_t c = shift[hash4(p + 2 * most)];
+    uint32_t d = shift[hash4(p + 3 * most)];
+    uint32_t step = a;
+    if ((a & b & c & d) >= FAR) {
+      p += 4 * most;
+      continue;
+    }
+    if (a < FAR) {
+      // p stays
+    } else if (b < FAR) {
+      p += most;
+      step = b;
+    } else if (c < FAR) {
+      p += 2 * most;
+      step = c;
+    } else {
+      p += 3 * most;
+      step = d;
+    }
+    if (!step)
+      return p;
+    p += step;
+  }
+  for (uint32_t step; p <= last && (step = shift[hash4(p)]) != 0;)
+    p += step < FAR ? step : most;
+  return p;
+}
+
 // *io_anchor continues the chain at the place *io_at where the last call left off; -1 begins at
 // *io_at.
 bool hsc_matcher_next(
@@ -255,44 +295,9 @@ bool hsc_matcher_next(
   const char *last = end - GRAM;
   while (p <= last) {
     if (candidate < 0) {
-      // Four places at once: their look-ups do not wait for each other. The first that is not far
-      // away says how to go on from there.
-      uint32_t step = FAR;
-      while (last - p >= 4 * (ptrdiff_t)most) {
-        uint32_t a = shift[hash4(p)];
-        uint32_t b = shift[hash4(p + most)];
-        uint32_t c = shift[hash4(p + 2 * most)];
-        uint32_t d = shift[hash4(p + 3 * most)];
-        if ((a & b & c & d) >= FAR) {
-          p += 4 * most;
-          continue;
-        }
-        if (a < FAR)
-          p += 0;
-        else if (b < FAR)
-          p += most;
-        else if (c < FAR)
-          p += 2 * most;
-        else
-          p += 3 * most;
-        if (a < FAR)
-          step = a;
-        else if (b < FAR)
-          step = b;
-        else if (c < FAR)
-          step = c;
-        else
-          step = d;
-        if (!step)
-          break;
-        p += step;
-      }
-      if (step) {
-        while (p <= last && (step = shift[hash4(p)]) != 0)
-          p += step < FAR ? step : most;
-        if (p > last)
-          return false;
-      }
+      p = next_place(shift, p, last, most);
+      if (p > last)
+        return false;
       candidate = m->first[hash4(p)];
     }
     const char *window = p + GRAM - m->window;

@@ -235,19 +235,26 @@ static hsc_status *product_rows(hsc_small *s,
   return NULL;
 }
 
+// Operands and result of one type that registers hold as it is.
+static bool is_plain_dot(const hsc_instr *dot) {
+  hsc_type type = dot->shape.type;
+  if (dot->operand_count != 2 || dot->attr.dot.sparsity || dot->operands[0]->shape.type != type ||
+      dot->operands[1]->shape.type != type)
+    return false;
+  return type == HSC_TYPE_F32 || type == HSC_TYPE_F64 || type == HSC_TYPE_S32 ||
+         type == HSC_TYPE_U32 || type == HSC_TYPE_S64 || type == HSC_TYPE_U64;
+}
+
 hsc_status *hsc__small_dot(hsc_small *s,
                            const hsc_instr *instr,
                            const hsc_small_value *operands,
                            hsc_emit_value *out_value) {
   const hsc_dot_dims *dims = &instr->attr.dot;
   hsc_type type = instr->shape.type;
-  bool known = type == HSC_TYPE_F32 || type == HSC_TYPE_F64 || type == HSC_TYPE_S32 ||
-               type == HSC_TYPE_U32 || type == HSC_TYPE_S64 || type == HSC_TYPE_U64;
   side sides[2];
   int64_t depth = 1;
   int64_t batches = 1;
-  if (!known || instr->operands[0]->shape.type != type || instr->operands[1]->shape.type != type ||
-      dims->sparsity || instr->operand_count != 2)
+  if (!is_plain_dot(instr))
     return hsc__small_refuse(instr, "its types");
   for (int i = 0; i < dims->lhs_contracting.count; i++)
     depth *= instr->operands[0]->shape.dims[dims->lhs_contracting.v[i]];

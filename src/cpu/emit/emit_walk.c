@@ -57,6 +57,17 @@ static bool has_scalar_indices(const hsc_instr *instr, int first) {
   return instr->operand_count == first + instr->shape.rank;
 }
 
+// The same elements in the same order, under another shape.
+static bool keeps_bytes(const hsc_instr *bitcast) {
+  return hsc_layout_is_default(&bitcast->shape) &&
+         hsc_layout_is_default(&bitcast->operands[0]->shape) &&
+         bitcast->shape.type == bitcast->operands[0]->shape.type;
+}
+
+static bool calls_what_can_be_emitted(const hsc_instr *instr) {
+  return instr->called_count == 1 && hsc__emit_can_called(instr->called[0]);
+}
+
 bool hsc__emit_can_walk(const hsc_instr *instr) {
   if (!hsc_shape_is_array(&instr->shape) || !hsc__emit_can_type(instr->shape.type))
     return false;
@@ -83,16 +94,14 @@ bool hsc__emit_can_walk(const hsc_instr *instr) {
     case HSC_OP_DYNAMIC_UPDATE_SLICE:
       return has_scalar_indices(instr, 2);
     case HSC_OP_BITCAST:
-      return hsc_layout_is_default(&instr->shape) &&
-             hsc_layout_is_default(&instr->operands[0]->shape) &&
-             instr->shape.type == instr->operands[0]->shape.type;
+      return keeps_bytes(instr);
     case HSC_OP_MAP:
-      return instr->called_count == 1 && hsc__emit_can_called(instr->called[0]);
+      return calls_what_can_be_emitted(instr);
     case HSC_OP_DOT:
       return hsc__emit_can_dot(instr);
     case HSC_OP_REDUCE_WINDOW:
       return hsc_instr_is_small_window(instr) && !hsc_type_is_complex(instr->shape.type) &&
-             instr->called_count == 1 && hsc__emit_can_called(instr->called[0]);
+             calls_what_can_be_emitted(instr);
     default:
       return hsc__emit_can_elementwise(instr);
   }

@@ -55,6 +55,106 @@ static bool add_indices(hsc_cpu_moves *moves,
   return true;
 }
 
+// ---- one copy an operand: a walk over the result's dimensions by the operand's strides ----------
+
+static void transpose_strides(const hsc_instr *instr, const int64_t *in_strides, int64_t *from) {
+  for (int i = 0; i < instr->shape.rank; i++)
+    from[i] = in_strides[instr->attr.dims.dims.v[i]];
+}
+
+// Dimensions that the operand lacks keep the stride 0: its elements are read again.
+static void broadcast_strides(const hsc_instr *instr, const int64_t *in_strides, int64_t *from) {
+  for (int i = 0; i < instr->operands[0]->shape.rank; i++)
+    from[instr->attr.dims.dims.v[i]] = in_strides[i];
+}
+
+static void slice_strides(const hsc_instr *instr,
+                          const int64_t *in_strides,
+                          int64_t *from,
+                          int64_t *out_offset) {
+  const hsc_dims *stride = &instr->attr.slice.stride;
+  for (int i = 0; i < instr->shape.rank; i++) {
+    from[i] = in_strides[i] * (stride->count ? stride->v[i] : 1);
+    *out_offset += in_strides[i] * instr->attr.slice.start.v[i];
+  }
+}
+
+// Backwards from the last element of a reversed dimension.
+static void reverse_strides(const hsc_instr *instr,
+                            const int64_t *in_strides,
+                            int64_t *from,
+                            int64_t *out_offset) {
+  const hsc_dims *reversed = &instr->attr.dims.dims;
+  for (int i = 0; i < instr->shape.rank; i++)
+    from[i] = in_strides[i];
+  for (int i = 0; i < reversed->count; i++) {
+    int64_t dim = reversed->v[i];
+    from[dim] = -from[dim];
+    *out_offset += in_strides[dim] * (instr->operands[0]->shape.dims[dim] - 1);
+  }
+}
+
+// ---- operations that take more than that --------------------------------------------------------
+
+static bool plan_concatenate(const hsc_instr *instr, const int64_t *to, hsc_cpu_moves *moves) {
+  int64_t from[HSC_STRIDED_MAX_RANK] = {0};
+  if (instr->operand_count > HSC_CPU_MAX_MOVES)
+    return false;
+  int64_t dim = instr->attr.dims.dims.v[0];
+  int64_t offset = 0;
+  moves->move_count = instr->operand_count;
+  for (int o = 0; o < instr->operand_count; o++) {
+    dense_strides(&instr->operands[o]->shape, from);
+    set_move(&moves->moves[o], o, &instr->operands[o]->shape, from, to);
+    moves->moves[o].to_offset = offset;
+    offset += instr->operands[o]->shape.dims[dim] * to[dim];
+  }
+  return true;
+}
+
+// The elements that stay: of each dimension those whose place, low + i * (interior + 1), is inside
+// the result.
+static void plan_pad(const hsc_instr *instr,
+                     const int64_t *in_strides,
+                     const int64_t *to,
+                     hsc_cpu_moves *moves) {
+  const hsc_shape *out = &instr->shape;
+  const hsc_shape *in = &instr->operands[0]->shape;
+  hsc_cpu_move *move = &moves->moves[0];
+  int64_t sizes[HSC_STRIDED_MAX_RANK] = {0};
+  int64_t to_inside[HSC_STRIDED_MAX_RANK] = {0};
+  bool covers = true;
+  for (int i = 0; i < out->rank; i++) {
+    const hsc_pad_dim *pad = &instr->attr.pad.dims[i];
+    int64_t step = pad->interior + 1;
+    int64_t first = pad->low < 0 ? (-pad->low + step - 1) / step : 0;
+    int64_t end = in->dims[i];
+    while (end > first && pad->low + (end - 1) * step >= out->dims[i])
+      end--;
+    sizes[i] = end > first ? end - first : 0;
+    covers = covers && sizes[i] == out->dims[i];
+    to_inside[i] = to[i] * step;
+    move->from_offset += first * in_strides[i];
+    move->to_offset += (pad->low + first * step) * to[i];
+  }
+  hsc_shape inside = *out;
+  inside.dims = sizes;
+  set_move(move, 0, &inside, in_strides, to_inside);
+  if (hsc_shape_elements(&inside) == 0)
+    moves->move_count = 0;
+  moves->fill_input = covers ? -1 : 1;
+}
+
+static bool plan_update(const hsc_instr *instr, const int64_t *to, hsc_cpu_moves *moves) {
+  const hsc_shape *update = &instr->operands[1]->shape;
+  int64_t from[HSC_STRIDED_MAX_RANK] = {0};
+  dense_strides(update, from);
+  set_move(&moves->moves[0], 1, update, from, to);
+  moves->base_input = 0;
+  moves->index_on_output = true;
+  return add_indices(moves, instr, 2, &instr->shape, update->dims, to);
+}
+
 static bool plan_moves(const hsc_instr *instr, hsc_cpu_moves *moves) {
   const hsc_shape *out = &instr->shape;
   const hsc_shape *in = instr->operand_count ? &instr->operands[0]->shape : NULL;
@@ -68,88 +168,32 @@ static bool plan_moves(const hsc_instr *instr, hsc_cpu_moves *moves) {
   moves->move_count = 1;
   switch (instr->op) {
     case HSC_OP_TRANSPOSE:
-      for (int i = 0; i < out->rank; i++)
-        from[i] = in_strides[instr->attr.dims.dims.v[i]];
-      set_move(move, 0, out, from, to);
-      return true;
+      transpose_strides(instr, in_strides, from);
+      break;
     case HSC_OP_BROADCAST:
-      for (int i = 0; i < in->rank; i++)
-        from[instr->attr.dims.dims.v[i]] = in_strides[i];
-      set_move(move, 0, out, from, to);
-      return true;
+      broadcast_strides(instr, in_strides, from);
+      break;
     case HSC_OP_SLICE:
-      for (int i = 0; i < out->rank; i++) {
-        int64_t stride = instr->attr.slice.stride.count ? instr->attr.slice.stride.v[i] : 1;
-        from[i] = in_strides[i] * stride;
-        move->from_offset += in_strides[i] * instr->attr.slice.start.v[i];
-      }
-      set_move(move, 0, out, from, to);
-      return true;
+      slice_strides(instr, in_strides, from, &move->from_offset);
+      break;
     case HSC_OP_REVERSE:
-      for (int i = 0; i < out->rank; i++)
-        from[i] = in_strides[i];
-      for (int i = 0; i < instr->attr.dims.dims.count; i++) {
-        int64_t dim = instr->attr.dims.dims.v[i];
-        from[dim] = -from[dim];
-        move->from_offset += in_strides[dim] * (in->dims[dim] - 1);
-      }
-      set_move(move, 0, out, from, to);
+      reverse_strides(instr, in_strides, from, &move->from_offset);
+      break;
+    case HSC_OP_CONCATENATE:
+      return plan_concatenate(instr, to, moves);
+    case HSC_OP_PAD:
+      plan_pad(instr, in_strides, to, moves);
       return true;
-    case HSC_OP_CONCATENATE: {
-      if (instr->operand_count > HSC_CPU_MAX_MOVES)
-        return false;
-      int64_t dim = instr->attr.dims.dims.v[0];
-      int64_t offset = 0;
-      moves->move_count = instr->operand_count;
-      for (int o = 0; o < instr->operand_count; o++) {
-        dense_strides(&instr->operands[o]->shape, from);
-        set_move(&moves->moves[o], o, &instr->operands[o]->shape, from, to);
-        moves->moves[o].to_offset = offset;
-        offset += instr->operands[o]->shape.dims[dim] * to[dim];
-      }
-      return true;
-    }
-    case HSC_OP_PAD: {
-      // The elements that stay: of each dimension those whose place, low + i * (interior + 1), is
-      // inside the result.
-      int64_t sizes[HSC_STRIDED_MAX_RANK] = {0};
-      int64_t to_inside[HSC_STRIDED_MAX_RANK] = {0};
-      bool covers = true;
-      for (int i = 0; i < out->rank; i++) {
-        const hsc_pad_dim *pad = &instr->attr.pad.dims[i];
-        int64_t step = pad->interior + 1;
-        int64_t first = pad->low < 0 ? (-pad->low + step - 1) / step : 0;
-        int64_t end = in->dims[i];
-        while (end > first && pad->low + (end - 1) * step >= out->dims[i])
-          end--;
-        sizes[i] = end > first ? end - first : 0;
-        covers = covers && sizes[i] == out->dims[i];
-        to_inside[i] = to[i] * step;
-        move->from_offset += first * in_strides[i];
-        move->to_offset += (pad->low + first * step) * to[i];
-      }
-      hsc_shape inside = *out;
-      inside.dims = sizes;
-      set_move(move, 0, &inside, in_strides, to_inside);
-      if (hsc_shape_elements(&inside) == 0)
-        moves->move_count = 0;
-      moves->fill_input = covers ? -1 : 1;
-      return true;
-    }
     case HSC_OP_DYNAMIC_SLICE:
       set_move(move, 0, out, in_strides, to);
       return add_indices(moves, instr, 1, in, out->dims, in_strides);
-    case HSC_OP_DYNAMIC_UPDATE_SLICE: {
-      const hsc_shape *update = &instr->operands[1]->shape;
-      dense_strides(update, from);
-      set_move(move, 1, update, from, to);
-      moves->base_input = 0;
-      moves->index_on_output = true;
-      return add_indices(moves, instr, 2, out, update->dims, to);
-    }
+    case HSC_OP_DYNAMIC_UPDATE_SLICE:
+      return plan_update(instr, to, moves);
     default:
       return false;
   }
+  set_move(move, 0, out, from, to);
+  return true;
 }
 
 hsc_status *hsc__cpu_choose_moves(hsc_cpu_compiler *compiler,

@@ -160,6 +160,52 @@ static void plan_operand(const hsc_shape *shape, int64_t dim, operand_plan *out)
   }
 }
 
+// Each device is a group of its own.
+static void each_alone(int32_t *table, int ranks) {
+  for (int r = 0; r < ranks; r++) {
+    int32_t *entry = entry_of(table, ranks, r);
+    entry[0] = r;
+    entry[1] = 0;
+    entry[2] = 1;
+    entry[3] = r;
+  }
+}
+
+// What a collective adds to its payload: how its operands are cut, the reducer, and in `table` who
+// talks to whom.
+static hsc_status *plan_collective(
+    const hsc_instr *instr, hsc_arena *arena, int partitions, int32_t *table, collective *c) {
+  const hsc_dims dims = instr->attr.collective.dims;
+  bool between_replicas = instr->attr.collective.channel_id == 0 && partitions > 1;
+  if (between_replicas)  // of which there is one: the device is alone
+    each_alone(table, c->rank_count);
+  operand_plan *out = (operand_plan *)(uintptr_t)operands_of(c);
+  for (int i = 0; i < instr->operand_count; i++) {
+    if (!hsc_shape_is_array(&instr->operands[i]->shape))
+      return refuse(instr, "operands that are no arrays");
+    plan_operand(&instr->operands[i]->shape, dims.count ? dims.v[0] : 0, &out[i]);
+  }
+  switch (instr->op) {
+    case HSC_OP_ALL_REDUCE:
+    case HSC_OP_REDUCE_SCATTER:
+      HSC_TRY(read_reducer(instr, &c->reducer));
+      break;
+    case HSC_OP_ALL_GATHER:
+    case HSC_OP_COLLECTIVE_BROADCAST:
+      break;
+    case HSC_OP_COLLECTIVE_PERMUTE:
+      if (between_replicas)
+        return refuse(instr, "between replicas of a program of several partitions");
+      return read_pairs(instr, arena, c->rank_count, table);
+    case HSC_OP_ALL_TO_ALL:
+      c->is_tuple = dims.count == 0;
+      break;
+    default:
+      return refuse(instr, "with several devices");
+  }
+  return between_replicas ? NULL : read_groups(instr, arena, c->rank_count, table);
+}
+
 hsc_status *hsc__cpu_choose_collective(hsc_cpu_compiler *compiler,
                                        hsc_cpu_step *step,
                                        hsc_cpu_choice *choice,
@@ -189,46 +235,8 @@ hsc_status *hsc__cpu_choose_collective(hsc_cpu_compiler *compiler,
   if (!counts)
     return NULL;  // the id of the other kind is 0, which the evaluator says
   int32_t *table = (int32_t *)(uintptr_t)rank_of(c, 0);
-  if (!id) {
-    const hsc_dims dims = instr->attr.collective.dims;
-    bool between_replicas = instr->attr.collective.channel_id == 0 && partitions > 1;
-    if (between_replicas) {  // alone
-      for (int r = 0; r < ranks; r++) {
-        table[(size_t)(3 + ranks) * (size_t)r] = r;
-        table[(size_t)(3 + ranks) * (size_t)r + 1] = 0;
-        table[(size_t)(3 + ranks) * (size_t)r + 2] = 1;
-        table[(size_t)(3 + ranks) * (size_t)r + 3] = r;
-      }
-    }
-    operand_plan *out = (operand_plan *)(uintptr_t)operands_of(c);
-    for (int i = 0; i < instr->operand_count; i++) {
-      if (!hsc_shape_is_array(&instr->operands[i]->shape))
-        return refuse(instr, "operands that are no arrays");
-      plan_operand(&instr->operands[i]->shape, dims.count ? dims.v[0] : 0, &out[i]);
-    }
-    switch (instr->op) {
-      case HSC_OP_ALL_REDUCE:
-      case HSC_OP_REDUCE_SCATTER:
-        HSC_TRY(read_reducer(instr, &c->reducer));
-        break;
-      case HSC_OP_ALL_GATHER:
-      case HSC_OP_COLLECTIVE_BROADCAST:
-      case HSC_OP_COLLECTIVE_PERMUTE:
-        break;
-      case HSC_OP_ALL_TO_ALL:
-        c->is_tuple = dims.count == 0;
-        break;
-      default:
-        return refuse(instr, "with several devices");
-    }
-    if (instr->op == HSC_OP_COLLECTIVE_PERMUTE) {
-      if (between_replicas)
-        return refuse(instr, "between replicas of a program of several partitions");
-      HSC_TRY(read_pairs(instr, compiler->arena, ranks, table));
-    } else if (!between_replicas) {
-      HSC_TRY(read_groups(instr, compiler->arena, ranks, table));
-    }
-  }
+  if (!id)
+    HSC_TRY(plan_collective(instr, compiler->arena, partitions, table, c));
   choice->payload = c;
   choice->payload_bytes = bytes;
   *out_chosen = true;

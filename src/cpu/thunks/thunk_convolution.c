@@ -83,6 +83,61 @@ static const void *prepare(const hsc_cpu_frame *frame,
   return scratch + operand->scratch_offset;
 }
 
+// What the convolution computes from and into. product: where the convolution's own result goes.
+static hsc_conv_run run_of(const hsc_cpu_frame *frame,
+                           const hsc_cpu_thunk *thunk,
+                           const hsc_convolution *c,
+                           char *scratch,
+                           void *product) {
+  hsc_conv_run run = {.c = c, .isa_level = frame->executable->device->isa.level};
+  run.kernels = hsc_conv_kernels_for(run.isa_level);
+  run.lhs = prepare(frame, thunk, c, &c->lhs);
+  run.rhs = prepare(frame, thunk, c, &c->rhs);
+  run.out = c->out_copied ? scratch + c->out_scratch_offset : product;
+  run.partials = scratch ? scratch + c->partial_offset : NULL;
+  if (c->winograd.tile)
+    run.shared = (float *)(scratch + c->winograd.shared_offset);
+  run.bias = c->bias_input >= 0 ? hsc__cpu_input(frame, thunk, c->bias_input) : NULL;
+  run.relu = c->relu;
+  return run;
+}
+
+// A compiled epilogue's buffers: the thunk's inputs, the product, the thunk's outputs.
+static void epilogue_buffers(const hsc_cpu_frame *frame,
+                             const hsc_cpu_thunk *thunk,
+                             void *product,
+                             void **buffers) {
+  for (int i = 0; i < thunk->input_count; i++)
+    buffers[i] = hsc__cpu_input(frame, thunk, i);
+  buffers[thunk->input_count] = product;
+  for (int o = 0; o < thunk->output_count; o++)
+    buffers[thunk->input_count + 1 + o] = hsc__cpu_output(frame, thunk, o);
+}
+
+// A task can do the epilogue of its rows, while they are in the cache, where nothing is added to
+// them afterwards and they lie in the product as they do in the result.
+static bool panel_fits_in_tasks(const hsc_convolution *c, bool holes_matter) {
+  if (holes_matter || c->epilogue != HSC_EPILOGUE_PANEL || !c->rows_in_order || c->out_copied ||
+      c->k_parts != 1)
+    return false;
+  return c->candidate == HSC_CONV_ROWS ||
+         (c->winograd.tile && c->winograd.kind != HSC_WINOGRAD_FILTER && c->order[0] < 0);
+}
+
+// From the order in which it was computed to that of the product, converted on the way.
+static void copy_out(const hsc_cpu_frame *frame,
+                     const hsc_convolution *c,
+                     char *from,
+                     char *scratch,
+                     void *product) {
+  if (c->out_type != c->compute_type) {
+    hsc_convert_array((hsc_type)c->compute_type, from, (hsc_type)c->out_type,
+                      scratch + c->out_convert_offset, c->rows * c->groups * c->columns);
+    from = scratch + c->out_convert_offset;
+  }
+  hsc__cpu_parallel_copy(frame->pool, &c->out_copy, from, product);
+}
+
 hsc_status *hsc__cpu_run_convolution(const hsc_cpu_frame *frame, const hsc_cpu_thunk *thunk) {
   const hsc_convolution *c = hsc__cpu_data(frame, thunk);
   if (c->rows == 0 || c->columns == 0 || c->groups == 0)
@@ -90,55 +145,29 @@ hsc_status *hsc__cpu_run_convolution(const hsc_cpu_frame *frame, const hsc_cpu_t
   void *buffers[2 * HSC_KERNEL_MAX_BUFFERS];
   char *scratch = thunk->has_scratch ? hsc__cpu_scratch(frame, thunk) : NULL;
   void *product = c->product_bytes ? scratch + c->product_offset : hsc__cpu_output(frame, thunk, 0);
-  conv_context cx = {.frame = frame, .thunk = thunk, .run = {.c = c}};
-  cx.run.isa_level = frame->executable->device->isa.level;
-  cx.run.kernels = hsc_conv_kernels_for(cx.run.isa_level);
-  cx.run.lhs = prepare(frame, thunk, c, &c->lhs);
-  cx.run.rhs = prepare(frame, thunk, c, &c->rhs);
-  cx.run.out = c->out_copied ? scratch + c->out_scratch_offset : product;
-  cx.run.partials = scratch ? scratch + c->partial_offset : NULL;
-  if (c->winograd.tile)
-    cx.run.shared = (float *)(scratch + c->winograd.shared_offset);
-  cx.run.bias = c->bias_input >= 0 ? hsc__cpu_input(frame, thunk, c->bias_input) : NULL;
-  cx.run.relu = c->relu;
+  conv_context cx = {
+      .frame = frame, .thunk = thunk, .run = run_of(frame, thunk, c, scratch, product)};
   if (c->epilogue == HSC_EPILOGUE_PANEL || c->epilogue == HSC_EPILOGUE_WHOLE) {
-    for (int i = 0; i < thunk->input_count; i++)
-      buffers[i] = hsc__cpu_input(frame, thunk, i);
-    buffers[thunk->input_count] = product;
-    for (int o = 0; o < thunk->output_count; o++)
-      buffers[thunk->input_count + 1 + o] = hsc__cpu_output(frame, thunk, o);
+    epilogue_buffers(frame, thunk, product, buffers);
     cx.buffers = buffers;
   }
   bool holes_matter = hsc_convolution_holes_matter(&cx.run);
-  cx.panel_in_tasks =
-      !holes_matter && c->epilogue == HSC_EPILOGUE_PANEL && c->rows_in_order && !c->out_copied &&
-      c->k_parts == 1 &&
-      (c->candidate == HSC_CONV_ROWS ||
-       (c->winograd.tile && c->winograd.kind != HSC_WINOGRAD_FILTER && c->order[0] < 0));
+  cx.panel_in_tasks = panel_fits_in_tasks(c, holes_matter);
   for (int64_t groups = c->winograd.tile ? c->winograd.group_count : 1; cx.run.group < groups;
        cx.run.group++) {
     if (c->winograd.tile)
       hsc_cpu_pool_run(frame->pool, c->winograd.prelude_count, do_prelude, &cx);
     hsc_cpu_pool_run(frame->pool, hsc_convolution_task_count(c), do_task, &cx);
   }
-  int64_t row_bytes = c->groups * c->columns * (int64_t)hsc_type_bytes((hsc_type)c->compute_type);
+  int64_t column_bytes = c->columns * (int64_t)hsc_type_bytes((hsc_type)c->compute_type);
   if (c->k_parts > 1)
-    over_rows(&cx, c->rows * c->groups,
-              c->columns * (int64_t)hsc_type_bytes((hsc_type)c->compute_type) * c->k_parts,
-              add_chunk);
+    over_rows(&cx, c->rows * c->groups, column_bytes * c->k_parts, add_chunk);
   if (holes_matter)
     hsc_convolution_fill_holes(&cx.run);
-  if (c->out_copied) {
-    char *from = cx.run.out;
-    if (c->out_type != c->compute_type) {
-      hsc_convert_array((hsc_type)c->compute_type, from, (hsc_type)c->out_type,
-                        scratch + c->out_convert_offset, c->rows * c->groups * c->columns);
-      from = scratch + c->out_convert_offset;
-    }
-    hsc__cpu_parallel_copy(frame->pool, &c->out_copy, from, product);
-  }
+  if (c->out_copied)
+    copy_out(frame, c, cx.run.out, scratch, product);
   if (c->epilogue == HSC_EPILOGUE_PANEL && !cx.panel_in_tasks)
-    over_rows(&cx, c->rows, row_bytes, panel_chunk);
+    over_rows(&cx, c->rows, c->groups * column_bytes, panel_chunk);
   if (c->epilogue == HSC_EPILOGUE_WHOLE)
     hsc__cpu_run_pieces(frame->pool, frame->executable->kernels[thunk->kernel].function, buffers,
                         c->epilogue_count, c->epilogue_chunk);
@@ -418,6 +447,16 @@ static bool scratch_fits(const hsc_cpu_payload *p, const hsc_convolution *c) {
   return hsc__payload_worker_scratch(p, hsc_convolution_worker_bytes(c, isa));
 }
 
+static bool sizes_fit(const hsc_convolution *c) {
+  if (!is_size(c->groups, 1) || !is_size(c->batch, 1) || !is_size(c->features, 0) ||
+      !is_size(c->columns, 1) || c->axis_count < 0 || c->axis_count > HSC_CONV_MAX_AXES)
+    return false;
+  for (int32_t a = 0; a < c->axis_count; a++)
+    if (!axis_fits(c, &c->axes[a]))
+      return false;
+  return true;
+}
+
 bool hsc__cpu_check_convolution(hsc_cpu_payload *p) {
   const hsc_convolution *c = p->data;
   int64_t lhs_room, rhs_room;
@@ -426,15 +465,9 @@ bool hsc__cpu_check_convolution(hsc_cpu_payload *p) {
   if (c->rows == 0 || c->columns == 0 || c->groups == 0)
     return true;  // nothing to do
   if ((c->compute_type != HSC_TYPE_F32 && c->compute_type != HSC_TYPE_F64) ||
-      !hsc__is_element_type(c->out_type) || !is_size(c->groups, 1) || !is_size(c->batch, 1) ||
-      !is_size(c->features, 0) || !is_size(c->columns, 1) || c->axis_count < 0 ||
-      c->axis_count > HSC_CONV_MAX_AXES)
+      !hsc__is_element_type(c->out_type) || !sizes_fit(c) ||
+      c->winograd.tile != hsc_convolution_winograd_tile(c->candidate))
     return false;
-  if (c->winograd.tile != hsc_convolution_winograd_tile(c->candidate))
-    return false;
-  for (int32_t a = 0; a < c->axis_count; a++)
-    if (!axis_fits(c, &c->axes[a]))
-      return false;
   int64_t bytes = (int64_t)hsc_type_bytes((hsc_type)c->compute_type);
   return counts_fit(c) && tasks_fit(c) && candidate_fits(c) &&
          operand_fits(p, c, &c->lhs, &lhs_room) && operand_fits(p, c, &c->rhs, &rhs_room) &&

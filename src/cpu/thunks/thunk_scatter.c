@@ -548,6 +548,12 @@ static bool all_positive(int count, const int64_t *sizes) {
   return true;
 }
 
+static bool ranks_fit(const hsc_scatter *s) {
+  return s->batch_rank >= 0 && s->batch_rank <= HSC_SCATTER_MAX_DIMS && s->window_rank >= 0 &&
+         s->window_rank <= HSC_SCATTER_MAX_DIMS && s->vector_count >= 0 &&
+         s->vector_count <= HSC_SCATTER_MAX_DIMS;
+}
+
 bool hsc__cpu_check_scatter(hsc_cpu_payload *p) {
   const hsc_scatter *s = p->data;
   if (!hsc__payload_is(p, sizeof *s, 3, 1))
@@ -558,9 +564,7 @@ bool hsc__cpu_check_scatter(hsc_cpu_payload *p) {
     return false;
   if (p->inputs[2].bytes == 0 || p->inputs[0].bytes == 0)
     return true;  // nothing to do but the copy
-  if (s->batch_rank < 0 || s->batch_rank > HSC_SCATTER_MAX_DIMS || s->window_rank < 0 ||
-      s->window_rank > HSC_SCATTER_MAX_DIMS || s->vector_count < 0 ||
-      s->vector_count > HSC_SCATTER_MAX_DIMS || s->run < 0 || s->run_chunk < 1)
+  if (!ranks_fit(s) || s->run < 0 || s->run_chunk < 1)
     return false;
   if (!all_positive(s->batch_rank, s->batch_size) || !all_positive(s->window_rank, s->window_size))
     return false;

@@ -746,29 +746,38 @@ static bool tasks_fit(const hsc_windows *w) {
          hsc__size_times(positions, w->run) >= 0;
 }
 
-bool hsc__cpu_check_windows(hsc_cpu_payload *p) {
-  const hsc_windows *w = p->data;
-  if (p->bytes != sizeof *w || !hsc__payload_is(p, sizeof *w, w->is_scatter ? 3 : 2, 1))
-    return false;
+// The initial value, the whole result where updates are scattered into it, and the compiled
+// functions, of elements of w->element_bytes.
+static bool elements_fit(hsc_cpu_payload *p, const hsc_windows *w) {
   int64_t bytes = w->element_bytes;
   int64_t both[2] = {bytes, bytes};
   if (bytes < 1 || bytes > 8 || (bytes & (bytes - 1)) ||
-      !hsc__payload_reads(p, w->is_scatter ? 2 : 1, bytes))
+      !hsc__payload_reads(p, w->is_scatter ? 2 : 1, bytes) ||
+      !hsc__lanes_fit(p, w->kernel, bytes, 2, both))
     return false;
-  if (w->is_scatter && !hsc__payload_writes(p, 0, hsc__size_times(w->in_elements, bytes)))
-    return false;
-  if (!hsc__lanes_fit(p, w->kernel, bytes, 2, both) ||
-      (w->is_scatter && !hsc__lanes_fit(p, w->select_kernel, 1, 2, both)))
-    return false;
-  if (w->out_elements == 0 || (w->is_scatter && w->in_elements == 0))
-    return true;  // nothing more to do
+  return !w->is_scatter || (hsc__payload_writes(p, 0, hsc__size_times(w->in_elements, bytes)) &&
+                            hsc__lanes_fit(p, w->select_kernel, 1, 2, both));
+}
+
+// Counts that loops go by, and what a worker keeps of one window.
+static bool counts_fit(const hsc_cpu_payload *p, const hsc_windows *w) {
   if (w->outer_count < 0 || w->outer_count > HSC_WINDOWS_MAX_DIMS || w->free_count < 0 ||
       w->free_count > w->outer_count || w->run < 1 || (!w->direct && w->run > HSC_LANES))
     return false;
-  int64_t scratch = HSC_WINDOWS_MAX_POSITIONS * 8 + HSC_LANES * (3 * bytes + 4 + 1) + 64;
+  int64_t scratch = HSC_WINDOWS_MAX_POSITIONS * 8 + HSC_LANES * (3 * w->element_bytes + 4 + 1) + 64;
   int64_t positions = window_positions(w);
-  if (!hsc__payload_worker_scratch(p, scratch) || positions < 0 ||
-      (w->is_scatter && positions > HSC_WINDOWS_MAX_POSITIONS))
+  return hsc__payload_worker_scratch(p, scratch) && positions >= 0 &&
+         (!w->is_scatter || positions <= HSC_WINDOWS_MAX_POSITIONS);
+}
+
+bool hsc__cpu_check_windows(hsc_cpu_payload *p) {
+  const hsc_windows *w = p->data;
+  if (p->bytes != sizeof *w || !hsc__payload_is(p, sizeof *w, w->is_scatter ? 3 : 2, 1) ||
+      !elements_fit(p, w))
+    return false;
+  if (w->out_elements == 0 || (w->is_scatter && w->in_elements == 0))
+    return true;  // nothing more to do
+  if (!counts_fit(p, w))
     return false;
   int64_t operand = p->inputs[0].bytes;
   if (w->is_scatter && p->outputs[0].bytes < operand)

@@ -9,6 +9,15 @@
 enum { REPLICATED, MAXIMAL, TUPLE, OTHER, MANUAL, UNKNOWN, UNREDUCED, TYPE_COUNT };
 static const char *const type_words[TYPE_COUNT] = {"replicated", "maximal", "tuple",    "other",
                                                    "manual",     "unknown", "unreduced"};
+
+// TYPE_COUNT where the word is none of them.
+static int type_of(hsc_view word) {
+  int type = 0;
+  while (type < TYPE_COUNT && !hsc_view_equals_text(word, type_words[type]))
+    type++;
+  return type;
+}
+
 enum {
   F_TYPE = 1,
   F_DIMS = 3,
@@ -559,10 +568,7 @@ static bool write_tiles(hsc__scan *scan, hsc_bytes *out) {
     if (!hsc__scan_char(scan, '=') || !hsc__scan_char(scan, '{'))
       return false;
     for (count = 0; !hsc__scan_char(scan, '}');) {
-      hsc_view word = hsc__scan_ident(scan);
-      int type = 0;
-      while (type < TYPE_COUNT && !hsc_view_equals_text(word, type_words[type]))
-        type++;
+      int type = type_of(hsc__scan_ident(scan));
       if (type == TYPE_COUNT || count == 64)
         return false;
       values[count++] = type;
@@ -573,58 +579,82 @@ static bool write_tiles(hsc__scan *scan, hsc_bytes *out) {
   return true;
 }
 
+// Shardings that name the axes of a mesh: "mesh[...]", "maximal_mesh[...]".
+static bool at_mesh(const hsc__scan *scan) {
+  int64_t left = scan->end - scan->p;
+  return left > 4 && (memcmp(scan->p, "mesh", 4) == 0 ||
+                      memcmp(scan->p, "maximal_mesh", left < 12 ? 4 : 12) == 0);
+}
+
+static bool write_one(hsc__scan *scan, hsc_bytes *out, uint32_t field, int depth);
+
+static bool write_tuple(hsc__scan *scan, hsc_bytes *out, int depth) {
+  hsc_wire_put_int(out, F_TYPE, TUPLE);
+  while (!hsc__scan_char(scan, '}')) {
+    if (!write_one(scan, out, F_TUPLE, depth + 1))
+      return false;
+    hsc__scan_char(scan, ',');
+  }
+  return true;
+}
+
+// One device has all of it.
+static bool write_maximal(hsc__scan *scan, hsc_bytes *out) {
+  int64_t device;
+  if (!hsc__scan_word(scan, "device") || !hsc__scan_char(scan, '=') ||
+      !hsc__scan_int(scan, &device))
+    return false;
+  hsc_wire_put_int(out, F_TYPE, MAXIMAL);
+  hsc_wire_put_packed(out, F_DIMS, (int64_t[]){1}, 1);
+  hsc_wire_put_packed(out, F_DEVICES, &device, 1);
+  return true;
+}
+
+// A kind that is one word: replicated, manual, ...
+static bool write_kind(hsc__scan *scan, hsc_bytes *out) {
+  int type = type_of(hsc__scan_ident(scan));
+  if (type == TYPE_COUNT || type == TUPLE || type == OTHER)
+    return false;
+  hsc_wire_put_int(out, F_TYPE, type);
+  return true;
+}
+
+// Values that must get the same sharding, whichever it is, are of one group.
+static bool write_group(hsc__scan *scan, hsc_bytes *out) {
+  int64_t number;
+  bool as = hsc__scan_word(scan, "shard_as");
+  if (!as && !hsc__scan_word(scan, "shard_like"))
+    return true;
+  if (!hsc__scan_int(scan, &number))
+    return false;
+  hsc_wire_put_bool(out, F_GROUP, true);
+  hsc_wire_put_int(out, F_GROUP_ID, number);
+  hsc_wire_put_bool(out, F_GROUP_TYPE, !as);
+  return true;
+}
+
+// A sharding in braces as a message in `field`. False: not one; what was appended is then void.
 static bool write_one(hsc__scan *scan, hsc_bytes *out, uint32_t field, int depth) {
   if (depth > MAX_DEPTH || !hsc__scan_char(scan, '{'))
     return false;
   size_t mark = hsc_wire_begin(out, field);
-  int64_t number;
+  bool good;
   if (hsc__scan_peek(scan, '{') || hsc__scan_peek(scan, '}')) {
-    hsc_wire_put_int(out, F_TYPE, TUPLE);
-    while (!hsc__scan_char(scan, '}')) {
-      if (!write_one(scan, out, F_TUPLE, depth + 1))
-        return false;
-      hsc__scan_char(scan, ',');
-    }
-    hsc_wire_end(out, mark);
-    return true;
-  }
-  if (scan->end - scan->p > 4 &&
-      (memcmp(scan->p, "mesh", 4) == 0 ||
-       memcmp(scan->p, "maximal_mesh", scan->end - scan->p < 12 ? 4 : 12) == 0)) {
-    if (!named_write(scan, out))
-      return false;
-    hsc_wire_end(out, mark);
-    return true;
-  }
-  if (hsc__scan_word(scan, "maximal")) {
-    if (!hsc__scan_word(scan, "device") || !hsc__scan_char(scan, '=') ||
-        !hsc__scan_int(scan, &number))
-      return false;
-    hsc_wire_put_int(out, F_TYPE, MAXIMAL);
-    hsc_wire_put_packed(out, F_DIMS, (int64_t[]){1}, 1);
-    hsc_wire_put_packed(out, F_DEVICES, &number, 1);
-  } else if (hsc__scan_word(scan, "devices")) {
-    if (!write_tiles(scan, out))
-      return false;
+    good = write_tuple(scan, out, depth);  // takes its closing brace
+  } else if (at_mesh(scan)) {
+    good = named_write(scan, out);  // so does this one
   } else {
-    hsc_view word = hsc__scan_ident(scan);
-    int type = 0;
-    while (type < TYPE_COUNT && !hsc_view_equals_text(word, type_words[type]))
-      type++;
-    if (type == TYPE_COUNT || type == TUPLE || type == OTHER)
-      return false;
-    hsc_wire_put_int(out, F_TYPE, type);
+    if (hsc__scan_word(scan, "maximal"))
+      good = write_maximal(scan, out);
+    else if (hsc__scan_word(scan, "devices"))
+      good = write_tiles(scan, out);
+    else
+      good = write_kind(scan, out);
+    good = good && write_group(scan, out) && hsc__scan_char(scan, '}');
   }
-  bool as = hsc__scan_word(scan, "shard_as");
-  if (as || hsc__scan_word(scan, "shard_like")) {
-    if (!hsc__scan_int(scan, &number))
-      return false;
-    hsc_wire_put_bool(out, F_GROUP, true);
-    hsc_wire_put_int(out, F_GROUP_ID, number);
-    hsc_wire_put_bool(out, F_GROUP_TYPE, !as);
-  }
-  hsc_wire_end(out, mark);
-  return hsc__scan_char(scan, '}');
+  if (good)
+    hsc_wire_end(out, mark);
+  return good;
 }
 
 bool hsc__proto_sharding_write(hsc_view text, hsc_bytes *out, uint32_t field) {

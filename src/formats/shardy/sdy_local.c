@@ -237,6 +237,68 @@ static hsc_status *local_of(hsc__importer *im,
                             int depth,
                             hsc_instr **out);
 
+// The results of an operation, one or those of a tuple.
+typedef struct result_shapes {
+  int count;
+  const hsc_shape *shapes;
+} result_shapes;
+
+static result_shapes results_of(const hsc_instr *instr) {
+  if (hsc_shape_is_tuple(&instr->shape))
+    return (result_shapes){instr->shape.element_count, instr->shape.elements};
+  return (result_shapes){1, &instr->shape};
+}
+
+// Whether the rule lets the dimensions that the layout cuts be cut, into pieces of equal sizes.
+static bool cuts_evenly(const hsc__sdy_rule *rule, const hsc__layout *layout, result_shapes r) {
+  for (int d = 0; d < layout->rank; d++) {
+    if (!layout->counts[d])
+      continue;
+    if (!rule->splits[d])
+      return false;
+    for (int i = 0; i < r.count; i++)
+      if (!hsc_shape_is_array(&r.shapes[i]) || d >= r.shapes[i].rank ||
+          r.shapes[i].dims[d] % hsc__layout_pieces(layout, d))
+        return false;
+  }
+  return true;
+}
+
+// How operand i must lie for the result to come out in `layout`: a dimension that the rule links to
+// a dimension of the result is cut as that one is, the others are whole.
+static hsc__layout layout_of_operand(const hsc__sdy_rule *rule,
+                                     const hsc__layout *layout,
+                                     int i,
+                                     int rank) {
+  hsc__layout needed = {.rank = rank};
+  for (int e = 0; e < rank; e++) {
+    int d = rule->links[i][e];
+    if (d < 0 || d >= layout->rank || !layout->counts[d])
+      continue;
+    needed.mesh = layout->mesh;
+    needed.is_cut = true;
+    needed.counts[e] = layout->counts[d];
+    memcpy(needed.axes[e], layout->axes[d], sizeof needed.axes[e]);
+  }
+  return needed;
+}
+
+// An iota counts from 0 in each part: what comes before the part is added.
+static hsc_status *iota_from_start(hsc__importer *im,
+                                   hsc_builder *b,
+                                   const hsc__layout *layout,
+                                   int dim,
+                                   const hsc_shape *part,
+                                   hsc_instr **in_out_iota) {
+  hsc_instr *pid = NULL;
+  hsc_instr *start;
+  HSC_TRY(start_of(im, b, layout, dim, part->dims[dim], &pid, &start));
+  hsc_instr *converted = hsc_build_convert(b, part->type, start);
+  hsc_instr *everywhere = hsc_build_broadcast(b, converted, *part, (hsc_dims){0, NULL});
+  *in_out_iota = hsc_build_binary(b, HSC_OP_ADD, *in_out_iota, everywhere);
+  return NULL;
+}
+
 // The operation on parts; *out stays NULL where it cannot be done so. `layout` is that of the
 // result, or of the first dimensions of several results.
 static hsc_status *on_parts(hsc__importer *im,
@@ -248,36 +310,18 @@ static hsc_status *on_parts(hsc__importer *im,
                             hsc_instr **out) {
   hsc__sdy_rule rule;
   HSC_TRY(hsc__sdy_rule_of(im->arena, instr, &rule));
+  result_shapes results = results_of(instr);
   bool several = hsc_shape_is_tuple(&instr->shape);
-  int results = several ? instr->shape.element_count : 1;
-  const hsc_shape *shapes = several ? instr->shape.elements : &instr->shape;
-  if (!rule.known || (instr->op == HSC_OP_COPY && hsc_shape_is_tuple(&instr->shape)))
+  if (!rule.known || (instr->op == HSC_OP_COPY && several) || !cuts_evenly(&rule, layout, results))
     return NULL;
-  for (int d = 0; d < layout->rank; d++)
-    if (layout->counts[d] && !rule.splits[d])
-      return NULL;
-  for (int i = 0; i < results; i++)
-    for (int d = 0; d < layout->rank; d++)
-      if (layout->counts[d] && (!hsc_shape_is_array(&shapes[i]) || d >= shapes[i].rank ||
-                                shapes[i].dims[d] % hsc__layout_pieces(layout, d)))
-        return NULL;
   hsc__layout *needed = HSC_NEW_ARRAY(im->arena, hsc__layout, instr->operand_count + 1);
   hsc_instr **operands = HSC_NEW_ARRAY(im->arena, hsc_instr *, instr->operand_count + 1);
-  hsc_shape *locals = HSC_NEW_ARRAY(im->arena, hsc_shape, results + 1);
+  hsc_shape *locals = HSC_NEW_ARRAY(im->arena, hsc_shape, results.count + 1);
   if (!needed || !operands || !locals)
     return hsc_status_out_of_memory();
   for (int i = 0; i < instr->operand_count; i++) {
     const hsc_shape *shape = &instr->operands[i]->shape;
-    needed[i] = (hsc__layout){.rank = shape->rank};
-    for (int e = 0; e < shape->rank; e++) {
-      int d = rule.links[i][e];
-      if (d < 0 || d >= layout->rank || !layout->counts[d])
-        continue;
-      needed[i].mesh = layout->mesh;
-      needed[i].is_cut = true;
-      needed[i].counts[e] = layout->counts[d];
-      memcpy(needed[i].axes[e], layout->axes[d], sizeof needed[i].axes[e]);
-    }
+    needed[i] = layout_of_operand(&rule, layout, i, shape->rank);
     if (!divides(&needed[i], shape))
       return NULL;
   }
@@ -285,18 +329,18 @@ static hsc_status *on_parts(hsc__importer *im,
     return NULL;
   for (int i = 0; i < instr->operand_count; i++)
     HSC_TRY(local_of(im, b, op, &needed[i], instr->operands[i], depth + 1, &operands[i]));
-  for (int i = 0; i < results; i++) {
-    hsc__layout of_result = *layout;
-    of_result.rank = shapes[i].rank;
-    HSC_TRY(hsc__sdy_local_shape(im, op, &of_result, &shapes[i], &locals[i]));
-    if (instr->op == HSC_OP_CUSTOM_CALL)
-      locals[i].layout = shapes[i].layout;
-  }
-  hsc_shape shape = several ? hsc_shape_tuple(im->module->arena, results, locals) : locals[0];
   if (instr->op == HSC_OP_COPY) {  // a constraint, which leaves nothing behind
     *out = operands[0];
     return NULL;
   }
+  for (int i = 0; i < results.count; i++) {
+    hsc__layout of_result = *layout;
+    of_result.rank = results.shapes[i].rank;
+    HSC_TRY(hsc__sdy_local_shape(im, op, &of_result, &results.shapes[i], &locals[i]));
+    if (instr->op == HSC_OP_CUSTOM_CALL)
+      locals[i].layout = results.shapes[i].layout;
+  }
+  hsc_shape shape = several ? hsc_shape_tuple(im->module->arena, results.count, locals) : locals[0];
   hsc_attr attr = local_attr(im, instr, layout, &locals[0], operands);
   if (instr->op == HSC_OP_CONVOLUTION)
     HSC_TRY(hsc__sdy_add_halos(im, b, &needed[0], &attr, &operands[0]));
@@ -306,20 +350,51 @@ static hsc_status *on_parts(hsc__importer *im,
   made->backend_config = instr->backend_config;
   made->extra_attributes = instr->extra_attributes;
   made->metadata = instr->metadata;
-  if (instr->op == HSC_OP_IOTA && layout->counts[attr.dims.dims.v[0]]) {
-    hsc_instr *pid = NULL;
-    hsc_instr *start;
-    int dim = (int)attr.dims.dims.v[0];
-    HSC_TRY(start_of(im, b, layout, dim, locals[0].dims[dim], &pid, &start));
-    hsc_instr *converted = hsc_build_convert(b, shape.type, start);
-    hsc_instr *everywhere = hsc_build_broadcast(b, converted, shape, (hsc_dims){0, NULL});
-    made = hsc_build_binary(b, HSC_OP_ADD, made, everywhere);
-  }
+  if (instr->op == HSC_OP_IOTA && layout->counts[attr.dims.dims.v[0]])
+    HSC_TRY(iota_from_start(im, b, layout, (int)attr.dims.dims.v[0], &shape, &made));
   *out = made;
   return NULL;
 }
 
 // ---- loops --------------------------------------------------------------------------------------
+
+// The instructions of a loop's computation once more, over `wholes` in place of the elements of its
+// parameter: made[i] is what instruction i became. The tuple at the root is left to the caller.
+// Facts about layouts go along with what they are about.
+static hsc_status *clone_over(hsc__importer *im,
+                              hsc_builder *b,
+                              const hsc_computation *from,
+                              hsc_instr *const *wholes,
+                              hsc_instr **made) {
+  int number = 0;
+  HSC_FOR_EACH_INSTR_IN (from, instr)
+    instr->index = number++;
+  HSC_FOR_EACH_INSTR_IN (from, instr) {
+    hsc_instr **operands = HSC_NEW_ARRAY(im->arena, hsc_instr *, instr->operand_count + 1);
+    if (!operands)
+      return hsc_status_out_of_memory();
+    for (int i = 0; i < instr->operand_count; i++)
+      operands[i] = made[instr->operands[i]->index];
+    if (instr->op == HSC_OP_PARAMETER)
+      continue;
+    if (instr->op == HSC_OP_GET_TUPLE_ELEMENT && instr->operands[0]->op == HSC_OP_PARAMETER) {
+      made[instr->index] = wholes[instr->attr.index.value];
+      continue;
+    }
+    if (instr->op == HSC_OP_TUPLE && instr == from->root)
+      break;
+    made[instr->index] = hsc_build_clone(b, instr, operands);
+    hsc__whole *known = instr->scratch;
+    hsc__whole *whole;
+    if (!made[instr->index])
+      return hsc_status_out_of_memory();
+    if (!known)
+      continue;
+    HSC_TRY(hsc__whole_of(im, made[instr->index], &whole));
+    whole->layouts = known->layouts;
+  }
+  return NULL;
+}
 
 // A computation over parts: its parameter has the shapes of the parts, its root (of the body) gives
 // such parts again.
@@ -334,7 +409,6 @@ static hsc_status *divide_computation(hsc__importer *im,
   hsc_builder b;
   hsc_status *status = NULL;
   int count = parts->element_count;
-  int number = 0;
   hsc_instr **made = HSC_NEW_ARRAY(im->arena, hsc_instr *, from->instr_count + 1);
   hsc_instr **elements = HSC_NEW_ARRAY(im->arena, hsc_instr *, count + 1);
   hsc_instr **wholes = HSC_NEW_ARRAY(im->arena, hsc_instr *, count + 1);
@@ -348,33 +422,7 @@ static hsc_status *divide_computation(hsc__importer *im,
     if (layouts[i].is_cut)
       HSC_GOTO(hsc__sdy_gather(im, &b, &layouts[i], elements[i], &wholes[i]));
   }
-  HSC_FOR_EACH_INSTR_IN (from, instr)
-    instr->index = number++;
-  HSC_FOR_EACH_INSTR_IN (from, instr) {
-    hsc_instr **operands = HSC_NEW_ARRAY(im->arena, hsc_instr *, instr->operand_count + 1);
-    if (!operands)
-      HSC_GOTO(hsc_status_out_of_memory());
-    for (int i = 0; i < instr->operand_count; i++)
-      operands[i] = made[instr->operands[i]->index];
-    bool of_parameter =
-        instr->op == HSC_OP_GET_TUPLE_ELEMENT && instr->operands[0]->op == HSC_OP_PARAMETER;
-    if (instr->op == HSC_OP_PARAMETER)
-      continue;
-    if (of_parameter)
-      made[instr->index] = wholes[instr->attr.index.value];
-    else if (instr->op == HSC_OP_TUPLE && instr == from->root)
-      break;
-    else
-      made[instr->index] = hsc_build_clone(&b, instr, operands);
-    hsc__whole *known = instr->scratch;
-    hsc__whole *whole;
-    if (!made[instr->index])
-      HSC_GOTO(hsc_builder_finish(&b, NULL, out));
-    if (!known || of_parameter)
-      continue;
-    HSC_GOTO(hsc__whole_of(im, made[instr->index], &whole));
-    whole->layouts = known->layouts;
-  }
+  HSC_GOTO(clone_over(im, &b, from, wholes, made));
   if (is_body) {
     for (int i = 0; i < count; i++)
       HSC_GOTO(hsc__sdy_local(im, &b, op, &layouts[i], made[from->root->operands[i]->index],
@@ -511,6 +559,46 @@ static hsc_status *element_on_parts(hsc__importer *im,
   return NULL;
 }
 
+// An addend on each device: of the value as it is cut but for the sum.
+static hsc_status *unreduced_of(hsc__importer *im,
+                                hsc_builder *b,
+                                const hsc__mlir_op *op,
+                                const hsc__layout *layout,
+                                hsc_instr *whole,
+                                int depth,
+                                hsc_instr **out) {
+  hsc_instr *made = NULL;
+  hsc__layout reduced = *layout;
+  reduced.unreduced = 0;
+  reduced.is_cut = false;
+  for (int d = 0; d < layout->rank; d++)
+    reduced.is_cut |= layout->counts[d] > 0;
+  HSC_TRY(local_of(im, b, op, &reduced, whole, depth, &made));
+  return addend_of(im, b, layout, made, out);
+}
+
+// The operation that makes the value, done on parts; *out stays NULL where it cannot be.
+static hsc_status *made_on_parts(hsc__importer *im,
+                                 hsc_builder *b,
+                                 const hsc__mlir_op *op,
+                                 const hsc__layout *layout,
+                                 hsc_instr *whole,
+                                 int depth,
+                                 hsc_instr **out) {
+  const hsc__whole *facts = whole->scratch;
+  if (facts && facts->sum) {  // its addends are there already, from operands cut as they are
+    hsc_shape piece;
+    HSC_TRY(hsc__sdy_local_shape(im, op, layout, &whole->shape, &piece));
+    return cut(im, b, layout, facts->sum, &piece, out);
+  }
+  if (whole->op == HSC_OP_GET_TUPLE_ELEMENT)
+    return element_on_parts(im, b, op, layout, whole, depth, out);
+  return hsc_shape_is_array(&whole->shape) ? on_parts(im, b, op, layout, whole, depth, out) : NULL;
+}
+
+// The part of `whole` that `layout` gives a device, in the order of what is cheapest: the value
+// itself, a part that is known, the operation on parts, and where nothing else works a slice of the
+// whole. What was made is remembered, as long as it is of the computation that is being built.
 static hsc_status *local_of(hsc__importer *im,
                             hsc_builder *b,
                             const hsc__mlir_op *op,
@@ -519,53 +607,33 @@ static hsc_status *local_of(hsc__importer *im,
                             int depth,
                             hsc_instr **out) {
   const hsc__whole *facts = whole->scratch;
+  bool is_here = whole->parent == b->computation;
   *out = whole;
   if (!layout->is_cut) {
-    if (facts && facts->sum && whole->parent == b->computation)
+    if (facts && facts->sum && is_here)
       *out = facts->sum;
     else if (whole->op == HSC_OP_COPY && facts && facts->is_fixed)
       *out = whole->operands[0];
     return NULL;
   }
-  hsc_instr *known = whole->parent == b->computation ? part_of(whole, layout) : NULL;
-  if (known) {
-    *out = known;
+  hsc_instr *made = is_here ? part_of(whole, layout) : NULL;
+  if (made) {
+    *out = made;
     return NULL;
   }
-  hsc_instr *made = NULL;
-  if (layout->unreduced && whole->op == HSC_OP_COPY && whole->parent == b->computation &&
-      (known = part_of(whole->operands[0], layout))) {
-    *out = known;  // addends as they come from a reduction
-    return hsc__whole_add_part(im, whole, layout, known);
-  }
-  if (layout->unreduced) {
-    hsc__layout reduced = *layout;
-    reduced.unreduced = 0;
-    reduced.is_cut = false;
-    for (int d = 0; d < layout->rank; d++)
-      reduced.is_cut |= layout->counts[d] > 0;
-    HSC_TRY(local_of(im, b, op, &reduced, whole, depth, &made));
-    HSC_TRY(addend_of(im, b, layout, made, out));
-    return whole->parent == b->computation ? hsc__whole_add_part(im, whole, layout, *out) : NULL;
-  }
-  if (whole->parent == b->computation && depth < DEEPEST && divides(layout, &whole->shape)) {
-    if (facts && facts->sum) {  // its addends are there already, from operands cut as they are
-      hsc_shape piece;
-      HSC_TRY(hsc__sdy_local_shape(im, op, layout, &whole->shape, &piece));
-      HSC_TRY(cut(im, b, layout, facts->sum, &piece, &made));
-    } else if (whole->op == HSC_OP_GET_TUPLE_ELEMENT) {
-      HSC_TRY(element_on_parts(im, b, op, layout, whole, depth, &made));
-    } else if (hsc_shape_is_array(&whole->shape)) {
-      HSC_TRY(on_parts(im, b, op, layout, whole, depth, &made));
-    }
-  }
+  if (layout->unreduced && whole->op == HSC_OP_COPY && is_here)
+    made = part_of(whole->operands[0], layout);  // addends as they come from a reduction
+  if (layout->unreduced && !made)
+    HSC_TRY(unreduced_of(im, b, op, layout, whole, depth, &made));
+  else if (!made && is_here && depth < DEEPEST && divides(layout, &whole->shape))
+    HSC_TRY(made_on_parts(im, b, op, layout, whole, depth, &made));
   if (!made) {
     hsc_shape local;
     HSC_TRY(hsc__sdy_local_shape(im, op, layout, &whole->shape, &local));
     HSC_TRY(cut(im, b, layout, whole, &local, &made));
   }
   *out = made;
-  return whole->parent == b->computation ? hsc__whole_add_part(im, whole, layout, made) : NULL;
+  return is_here ? hsc__whole_add_part(im, whole, layout, made) : NULL;
 }
 
 // ---- reductions ---------------------------------------------------------------------------------

@@ -455,22 +455,28 @@ static hsc_status *check_layout_list(const hsc__importer *im,
   return NULL;
 }
 
-static hsc_status *check_custom_call(const hsc__importer *im, const hsc__mlir_op *op) {
+// Which kind of configuration goes with which version of the call's interface.
+static hsc_status *check_backend_config(const hsc__importer *im, const hsc__mlir_op *op) {
   enum { STATUS_RETURNING = 2, UNIFIED = 3, TYPED_FFI = 4 };
-  const hsc__mlir_attr *operands = hsc__mlir_attr_get(op, "operand_layouts");
-  const hsc__mlir_attr *results = hsc__mlir_attr_get(op, "result_layouts");
   const hsc__mlir_attr *config = hsc__mlir_attr_get(op, "backend_config");
   int64_t api = hsc__import_int(op, "api_version", 1);
+  if (config && api == TYPED_FFI && config->kind == HSC_MLIR_STRING && config->text.size)
+    BAD("its backend_config is text; calls of the typed FFI have a dictionary");
+  if (config && (api == STATUS_RETURNING || api == UNIFIED) && config->kind == HSC_MLIR_DICT)
+    BAD("its backend_config is a dictionary; only calls of the typed FFI have one");
+  return NULL;
+}
+
+static hsc_status *check_custom_call(const hsc__importer *im, const hsc__mlir_op *op) {
+  const hsc__mlir_attr *operands = hsc__mlir_attr_get(op, "operand_layouts");
+  const hsc__mlir_attr *results = hsc__mlir_attr_get(op, "result_layouts");
   HSC_TRY(check_aliases(im, op));
   // Of StableHLO's three calls about buffers, which go between tensors and memory: tensors are
   // pinned into buffers, and come out of them again.
   if (hsc_view_equals_text(hsc__import_text(op, "call_target_name"), "Pin") &&
       op->result_count == 1 && op->results[0].type->kind == HSC_MLIR_TENSOR)
     BAD("a call of Pin gives a buffer (memref); its result is a tensor");
-  if (config && api == TYPED_FFI && config->kind == HSC_MLIR_STRING && config->text.size)
-    BAD("its backend_config is text; calls of the typed FFI have a dictionary");
-  if (config && (api == STATUS_RETURNING || api == UNIFIED) && config->kind == HSC_MLIR_DICT)
-    BAD("its backend_config is a dictionary; only calls of the typed FFI have one");
+  HSC_TRY(check_backend_config(im, op));
   bool given = is_list_of_arrays(operands) && operands->count;
   bool answered = is_list_of_arrays(results) && results->count;
   if (!given && !answered)

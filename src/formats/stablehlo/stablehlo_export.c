@@ -807,11 +807,56 @@ static void add_leaf_attr(leaf_attrs *leaf, const char *name, const hsc__mlir_at
     leaf->entries[leaf->count++] = (hsc__mlir_named){hsc_view_of(name), value};
 }
 
+// Leaves of parameter i that may be given up to any result of their size.
+static void donor_attrs(hsc__exporter *x, const hsc_instr *parameter, int i, leaf_attrs *leaves) {
+  const hsc_module *m = x->module;
+  for (int k = 0; k < m->donor_count; k++) {
+    if (m->donors[k].parameter != i)
+      continue;
+    int leaf = leaf_of(&parameter->shape, m->donors[k].parameter_index);
+    if (leaf >= 0 && !leaves[leaf].count)
+      add_leaf_attr(&leaves[leaf], "jax.buffer_donor", hsc__export_bool(x, true));
+  }
+}
+
+// Leaves of parameter i that lie where a result of the program does.
+static void alias_attrs(hsc__exporter *x, const hsc_computation *entry, int i, leaf_attrs *leaves) {
+  const hsc_module *m = x->module;
+  for (int k = 0; k < m->alias_count; k++) {
+    const hsc_alias *alias = &m->aliases[k];
+    if (alias->parameter != i)
+      continue;
+    int leaf = leaf_of(&entry->parameters[i]->shape, alias->parameter_index);
+    int output = leaf_of(&entry->root->shape, alias->output_index);
+    if (leaf < 0 || output < 0 || leaves[leaf].count == (int)HSC_COUNT_OF(leaves[0].entries))
+      note(x, NOTE_ALIAS, "aliases of whole tuples");
+    else
+      add_leaf_attr(&leaves[leaf], "tf.aliasing_output", hsc__export_int(x, HSC_TYPE_S32, output));
+    if (alias->must_alias)
+      note(x, NOTE_MUST_ALIAS, "must-alias (the alias itself is kept)");
+  }
+}
+
+// A parameter's own sharding and frontend attributes. An argument stands for one leaf, so those of
+// a tuple have no place.
+static void own_attrs(hsc__exporter *x, const hsc_instr *parameter, int leaves, leaf_attrs *first) {
+  const hsc__mlir_attr *frontend = NULL;
+  if (leaves == 1 && parameter->sharding)
+    add_leaf_attr(first, "mhlo.sharding", hsc__export_text(x, hsc_view_of(parameter->sharding)));
+  if (leaves == 1 && parameter->frontend_attributes)
+    frontend = hsc__export_frontend(x, parameter->frontend_attributes);
+  if (frontend)
+    add_leaf_attr(first, "mhlo.frontend_attributes", frontend);
+  if ((leaves != 1 && parameter->sharding) || (!frontend && parameter->frontend_attributes))
+    note(x, NOTE_GONE,
+         "attributes of copies, fusions and the like, which are no operations of "
+         "their own in StableHLO");
+}
+
 // Aliasing, donation and shardings of the entry's arguments.
 static hsc_status *argument_attrs(hsc__exporter *x,
                                   const hsc_computation *entry,
                                   hsc__export_op *op) {
-  const hsc_module *m = x->module;
   int total = 0;
   int at = 0;
   for (int i = 0; i < entry->parameter_count; i++)
@@ -824,44 +869,9 @@ static hsc_status *argument_attrs(hsc__exporter *x,
   for (int i = 0; i < entry->parameter_count; i++) {
     const hsc_instr *parameter = entry->parameters[i];
     int leaves = count_leaves(&parameter->shape);
-    for (int k = 0; k < m->donor_count; k++) {
-      int leaf = m->donors[k].parameter == i
-                     ? leaf_of(&parameter->shape, m->donors[k].parameter_index)
-                     : -1;
-      if (leaf >= 0 && !attrs[at + leaf].count)
-        add_leaf_attr(&attrs[at + leaf], "jax.buffer_donor", hsc__export_bool(x, true));
-    }
-    bool shard = parameter->sharding && leaves == 1;
-    if (shard)
-      add_leaf_attr(&attrs[at], "mhlo.sharding",
-                    hsc__export_text(x, hsc_view_of(parameter->sharding)));
-    const hsc__mlir_attr *frontend = parameter->frontend_attributes && leaves == 1
-                                         ? hsc__export_frontend(x, parameter->frontend_attributes)
-                                         : NULL;
-    if (frontend)
-      add_leaf_attr(&attrs[at], "mhlo.frontend_attributes", frontend);
-    if (!shard && parameter->sharding)
-      note(x, NOTE_GONE,
-           "attributes of copies, fusions and the like, which are no operations of "
-           "their own in StableHLO");
-    if (!frontend && parameter->frontend_attributes)
-      note(x, NOTE_GONE,
-           "attributes of copies, fusions and the like, which are no operations of "
-           "their own in StableHLO");
-    for (int k = 0; k < m->alias_count; k++) {
-      const hsc_alias *alias = &m->aliases[k];
-      if (alias->parameter != i)
-        continue;
-      int leaf = leaf_of(&parameter->shape, alias->parameter_index);
-      int output = leaf_of(&entry->root->shape, alias->output_index);
-      if (leaf < 0 || output < 0 || attrs[at + leaf].count == (int)HSC_COUNT_OF(attrs[0].entries))
-        note(x, NOTE_ALIAS, "aliases of whole tuples");
-      else
-        add_leaf_attr(&attrs[at + leaf], "tf.aliasing_output",
-                      hsc__export_int(x, HSC_TYPE_S32, output));
-      if (alias->must_alias)
-        note(x, NOTE_MUST_ALIAS, "must-alias (the alias itself is kept)");
-    }
+    donor_attrs(x, parameter, i, &attrs[at]);
+    own_attrs(x, parameter, leaves, &attrs[at]);
+    alias_attrs(x, entry, i, &attrs[at]);
     at += leaves;
   }
   for (int i = 0; i < total; i++) {

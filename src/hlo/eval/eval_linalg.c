@@ -278,6 +278,67 @@ static void rotate_to_diagonal(double *a, double *v, int64_t n) {
   }
 }
 
+// What Eigh's configuration says: "lower,sort,max_iter,tol", in quotes or not.
+typedef struct eigh_config {
+  int lower;  // which triangle is read
+  int sorts;  // eigenvalues in rising order
+} eigh_config;
+
+static eigh_config eigh_config_of(const hsc_instr *instr) {
+  eigh_config config = {.lower = 1, .sorts = 1};
+  const char *text = instr->attr.custom.opaque;
+  if (!text)
+    text = instr->backend_config;
+  if (text)
+    sscanf(text + (*text == '"'), "%d,%d", &config.lower, &config.sorts);
+  return config;
+}
+
+// (eigenvectors, eigenvalues) of square real matrices, batched alike.
+static bool eigh_shapes_fit(const hsc_instr *instr, const hsc_shape *from) {
+  const hsc_shape *shape = &instr->shape;
+  if (instr->operand_count != 1 || from->rank < 2 || !hsc_type_is_float(from->type) ||
+      !hsc_shape_is_tuple(shape) || shape->element_count != 2)
+    return false;
+  const hsc_shape *values = &shape->elements[1];
+  int64_t n = from->dims[from->rank - 1];
+  int64_t batches = n > 0 ? hsc_shape_elements(from) / (n * n) : 0;
+  return from->dims[from->rank - 2] == n && hsc_shape_equal(&shape->elements[0], from) &&
+         values->rank == from->rank - 1 && values->type == from->type &&
+         hsc_shape_elements(values) == batches * n;
+}
+
+// Room for one matrix; the caller's, who frees its three members.
+typedef struct eigh_room {
+  double *matrix;   // n x n; its diagonal holds the eigenvalues in the end
+  double *vectors;  // n x n, a row each
+  int64_t *order;   // n: which eigenvalue comes first, second, ...
+} eigh_room;
+
+// One matrix: v becomes n x n, an eigenvector a column, w its n eigenvalues.
+static void eigh_one(
+    z128 *a, int64_t n, eigh_config config, const eigh_room *room, z128 *v, z128 *w) {
+  double *matrix = room->matrix;
+  int64_t *order = room->order;
+  for (int64_t i = 0; i < n; i++)
+    for (int64_t j = 0; j < n; j++)
+      matrix[i * n + j] = creal(*at(a, n, config.lower != 0, i > j ? i : j, i > j ? j : i));
+  rotate_to_diagonal(matrix, room->vectors, n);
+  // sorted by insertion, which leaves equal values in their order
+  for (int64_t i = 0; i < n; i++) {
+    int64_t k = i;
+    for (; config.sorts && k > 0 && matrix[order[k - 1] * n + order[k - 1]] > matrix[i * n + i];
+         k--)
+      order[k] = order[k - 1];
+    order[k] = i;
+  }
+  for (int64_t i = 0; i < n; i++) {
+    w[i] = matrix[order[i] * n + order[i]];
+    for (int64_t k = 0; k < n; k++)
+      v[k * n + i] = room->vectors[order[i] * n + k];
+  }
+}
+
 // Custom call Eigh(a) = (eigenvectors as columns, eigenvalues); opaque "lower,sort,max_iter,tol"
 // (xla/hlo/builder/lib/self_adjoint_eig.cc).
 hsc_status *hsc__eval_eigh(hsc__eval *cx,
@@ -287,58 +348,26 @@ hsc_status *hsc__eval_eigh(hsc__eval *cx,
   (void)cx;
   const hsc_shape *from = &operands[0]->shape;
   const hsc_shape *shape = &instr->shape;
-  bool good = instr->operand_count == 1 && from->rank >= 2 && hsc_shape_is_tuple(shape) &&
-              shape->element_count == 2 && hsc_shape_equal(&shape->elements[0], from) &&
-              shape->elements[1].rank == from->rank - 1 && shape->elements[1].type == from->type &&
-              hsc_type_is_float(from->type);
-  int64_t n = good ? from->dims[from->rank - 1] : 0;
-  int64_t batches = n > 0 ? hsc_shape_elements(from) / (n * n) : 0;
-  if (!good || from->dims[from->rank - 2] != n ||
-      hsc_shape_elements(&shape->elements[1]) != batches * n)
+  if (!eigh_shapes_fit(instr, from))
     return HSC_ERR(INVALID_ARGUMENT,
                    "custom-call Eigh: its shape is not (eigenvectors, eigenvalues) of its operand, "
                    "real square matrices");
-  const char *config;
-  if (instr->attr.custom.opaque)
-    config = instr->attr.custom.opaque;
-  else if (instr->backend_config)
-    config = instr->backend_config;
-  else
-    config = "";
-  int lower = 1;
-  int sorts = 1;
-  sscanf(config + (*config == '"'), "%d,%d", &lower, &sorts);
+  int64_t n = from->dims[from->rank - 1];
+  int64_t batches = n > 0 ? hsc_shape_elements(from) / (n * n) : 0;
+  eigh_config config = eigh_config_of(instr);
   size_t square = (size_t)(n * n) + 1;
   z128 *a = NULL;
-  z128 *v = NULL;
-  z128 *w = NULL;
-  double *matrix = hsc_alloc(square * sizeof *matrix);
-  double *vectors = hsc_alloc(square * sizeof *vectors);
-  int64_t *order = hsc_alloc(((size_t)n + 1) * sizeof *order);
+  z128 *v = hsc_alloc(((size_t)(batches * n * n) + 1) * sizeof *v);
+  z128 *w = hsc_alloc(((size_t)(batches * n) + 1) * sizeof *w);
+  eigh_room room = {hsc_alloc(square * sizeof(double)), hsc_alloc(square * sizeof(double)),
+                    hsc_alloc(((size_t)n + 1) * sizeof(int64_t))};
   hsc__value *parts[2] = {NULL, NULL};
   hsc_status *status = NULL;
   HSC_GOTO(widen(operands[0], &a));
-  v = hsc_alloc(((size_t)(batches * n * n) + 1) * sizeof *v);
-  w = hsc_alloc(((size_t)(batches * n) + 1) * sizeof *w);
-  if (!matrix || !vectors || !order || !v || !w)
+  if (!room.matrix || !room.vectors || !room.order || !v || !w)
     HSC_GOTO(hsc_status_out_of_memory());
-  for (int64_t b = 0; b < batches; b++) {
-    for (int64_t i = 0; i < n; i++)
-      for (int64_t j = 0; j < n; j++)
-        matrix[i * n + j] = creal(*at(a + b * n * n, n, lower != 0, i > j ? i : j, i > j ? j : i));
-    rotate_to_diagonal(matrix, vectors, n);
-    for (int64_t i = 0; i < n; i++) {
-      int64_t k = i;
-      for (; sorts && k > 0 && matrix[order[k - 1] * n + order[k - 1]] > matrix[i * n + i]; k--)
-        order[k] = order[k - 1];
-      order[k] = i;
-    }
-    for (int64_t i = 0; i < n; i++) {
-      w[b * n + i] = matrix[order[i] * n + order[i]];
-      for (int64_t k = 0; k < n; k++)
-        v[b * n * n + k * n + i] = vectors[order[i] * n + k];
-    }
-  }
+  for (int64_t b = 0; b < batches; b++)
+    eigh_one(a + b * n * n, n, config, &room, v + b * n * n, w + b * n);
   HSC_GOTO(narrow(v, &shape->elements[0], &parts[0]));
   HSC_GOTO(narrow(w, &shape->elements[1], &parts[1]));
   HSC_GOTO(hsc__value_tuple(shape, parts, out_value));
@@ -348,9 +377,9 @@ done:
   hsc_free(a);
   hsc_free(v);
   hsc_free(w);
-  hsc_free(matrix);
-  hsc_free(vectors);
-  hsc_free(order);
+  hsc_free(room.matrix);
+  hsc_free(room.vectors);
+  hsc_free(room.order);
   return status;
 }
 

@@ -305,11 +305,95 @@ static json_t *own_time(const ablate_timing *t, int which) {
   return effect_json(t, which, 0, &e);
 }
 
+// Room for every measurement; what was not measured stays NaN.
+static hsc_status *make_cells(ablate_timing *t) {
+  size_t cells = (size_t)t->run->variant_count * MOST_PROCESSES * (size_t)t->blocks;
+  for (int k = 0; k < 2; k++) {
+    t->total[k] = hsc_alloc((cells + 1) * sizeof(double));
+    t->base[k] = hsc_alloc((cells + 1) * sizeof(double));
+    if (!t->total[k] || !t->base[k])
+      return hsc_status_out_of_memory();
+    for (size_t i = 0; i < cells; i++)
+      t->total[k][i] = t->base[k][i] = NAN;
+  }
+  return NULL;
+}
+
+// What the last look at the results said, for the next one.
+typedef struct look {
+  int open;  // effects that cannot be determined yet
+  bool clear_before;
+  bool narrow_before;
+} look;
+
+// Why no more processes are measured after `process` of them; NULL: one more is. At least the
+// number that was asked for; more while something cannot be determined, up to four times as many,
+// while the budget lasts. After the first look an answer must hold in two looks in a row: what is
+// narrow or clear by chance in one of many looks would end it too often
+// (tests/statistics/self_test.c, "an ablation that goes on").
+static const char *reason_to_end(const ablate_timing *t, int process, double spent_s, look *l) {
+  double next_s = process ? spent_s / process : 0;
+  if (process >= 1 && spent_s + next_s / 2 > t->budget_s)
+    return "the time budget";
+  bool first_look = process == t->process_least;
+  bool clear = process >= t->process_least && l->open == 0;
+  bool narrow = process >= t->process_least && all_narrow(t->run, t->run->options->half_width);
+  if (clear && (first_look || l->clear_before))
+    return "every effect can be told";
+  if (narrow && (first_look || l->narrow_before))
+    return "every interval is narrow enough";
+  l->clear_before = clear;
+  l->narrow_before = narrow;
+  return process >= 4 * t->process_least ? "four times the processes" : NULL;
+}
+
+static void report_progress(const ablate_timing *t, int process, double spent_s) {
+  const hsc_ablate_options *o = t->run->options;
+  if (!o->progress)
+    return;
+  bool beyond = process >= t->process_least;  // how many more it takes is not known
+  double left_s = process && !beyond ? spent_s / process * (t->process_least - process) : -1;
+  o->progress(o->user, process, beyond ? process + 1 : t->process_least, left_s, "timing");
+}
+
+// One process after another, judged after each. *out_ended: what ended it.
+static hsc_status *measure_processes(ablate_timing *t,
+                                     int64_t start_ns,
+                                     int *out_open,
+                                     const char **out_ended) {
+  look l = {0};
+  *out_ended = "as many processes as are measured at most";
+  for (int process = 0; process < MOST_PROCESSES && !hsc__ablate_stopped(t->run); process++) {
+    double spent_s = (double)(hsc_now_ns() - start_ns) * 1e-9;
+    const char *end = reason_to_end(t, process, spent_s, &l);
+    if (end) {
+      *out_ended = end;
+      break;
+    }
+    report_progress(t, process, spent_s);
+    bool any = false;
+    for (int g = 0; g < t->group_count && !hsc__ablate_stopped(t->run); g++) {
+      bool done = false;
+      HSC_TRY(measure_group(t, process, g, &done));
+      any |= done;
+    }
+    if (!any) {
+      *out_ended = "a process that did not get through";
+      break;
+    }
+    t->process_count = process + 1;
+    HSC_TRY(judge(t, 0, &l.open));
+    *out_open = l.open;
+  }
+  return NULL;
+}
+
 hsc_status *hsc__ablate_time(ablate_run *run) {
   const hsc_ablate_options *o = run->options;
   ablate_timing t = {.run = run, .kernels = true};
   hsc_status *status = NULL;
   int open = 0;
+  const char *ended;
   if (!run->variants[0].ran)
     return NULL;
   HSC_TRY(plan_groups(&t));
@@ -319,67 +403,9 @@ hsc_status *hsc__ablate_time(ablate_run *run) {
                                     o->margin);
   run->timing = json_pack("{s:[]}", "failures");
   HSC_GOTO(hsc__ablate_plan_times(&t));
-  size_t cells = (size_t)run->variant_count * MOST_PROCESSES * (size_t)t.blocks;
-  for (int k = 0; k < 2; k++) {
-    t.total[k] = hsc_alloc((cells + 1) * sizeof(double));
-    t.base[k] = hsc_alloc((cells + 1) * sizeof(double));
-    if (!t.total[k] || !t.base[k])
-      HSC_GOTO(hsc_status_out_of_memory());
-    for (size_t i = 0; i < cells; i++)
-      t.total[k][i] = t.base[k][i] = NAN;
-  }
+  HSC_GOTO(make_cells(&t));
   int64_t start = hsc_now_ns() - (int64_t)(t.spent_s * 1e9);
-  const char *ended = "as many processes as are measured at most";
-  // At least the number of processes that was asked for; more while something cannot be determined,
-  // up to four times as many, while the budget lasts. After the first look an answer must stand in
-  // two looks in a row: what is narrow or clear by chance in one of many looks would end it too
-  // often (tests/statistics/self_test.c, "an ablation that goes on").
-  bool told_before = false;
-  bool narrow_before = false;
-  for (int process = 0; process < MOST_PROCESSES; process++) {
-    if (hsc__ablate_stopped(run))
-      break;
-    double spent = (double)(hsc_now_ns() - start) * 1e-9;
-    double next_s = process ? spent / process : 0;
-    if (process >= 1 && spent + next_s / 2 > t.budget_s) {
-      ended = "the time budget";
-      break;
-    }
-    bool first_look = process == t.process_least;
-    bool told = process >= t.process_least && open == 0;
-    bool narrow = process >= t.process_least && all_narrow(run, o->half_width);
-    if (told && (first_look || told_before)) {
-      ended = "every effect can be told";
-      break;
-    }
-    if (narrow && (first_look || narrow_before)) {
-      ended = "every interval is narrow enough";
-      break;
-    }
-    told_before = told;
-    narrow_before = narrow;
-    if (process >= 4 * t.process_least) {
-      ended = "four times the processes";
-      break;
-    }
-    if (o->progress)
-      o->progress(
-          o->user, process, process < t.process_least ? t.process_least : process + 1,
-          process && process < t.process_least ? spent / process * (t.process_least - process) : -1,
-          "timing");
-    bool any = false;
-    for (int g = 0; g < t.group_count && !hsc__ablate_stopped(run); g++) {
-      bool done = false;
-      HSC_GOTO(measure_group(&t, process, g, &done));
-      any |= done;
-    }
-    if (!any) {
-      ended = "a process that did not get through";
-      break;
-    }
-    t.process_count = process + 1;
-    HSC_GOTO(judge(&t, 0, &open));
-  }
+  HSC_GOTO(measure_processes(&t, start, &open, &ended));
   if (t.process_count > 0) {
     int ignored;
     HSC_GOTO(judge(&t, 1, &ignored));

@@ -60,10 +60,9 @@ void hsc__blame_done_with(const hsc__blame *b, const char *directory) {
   hsc_worker_memory_done_with(hsc__journal_memory(b->options->journal), directory);
 }
 
-hsc_status *hsc__blame_run(hsc__blame *b,
-                           hsc_lab_worker *worker,
-                           const hsc__trial *trial,
-                           hsc_answer *out_answer) {
+// The worker's job for a trial; a new reference, NULL out of memory. A compile has no inputs, the
+// evaluator neither a cache nor options of a compiler.
+static json_t *request_of(const hsc__blame *b, hsc_lab_worker *worker, const hsc__trial *trial) {
   const hsc_blame_options *o = b->options;
   const hsc_device_spec *spec = hsc_lab_worker_spec(worker);
   bool evaluator = spec->source == HSC_DEVICE_EVALUATOR;
@@ -75,9 +74,8 @@ hsc_status *hsc__blame_run(hsc__blame *b,
   json_t *request =
       json_pack("{s:s, s:s, s:I}", "job", job, "program",
                 trial->program ? trial->program : o->program, "seed", (json_int_t)o->seed);
-  *out_answer = (hsc_answer){0};
   if (!request)
-    return hsc_status_out_of_memory();
+    return NULL;
   if (trial->executions > 1 && !compile && !evaluator)
     json_object_set_new(request, "executions", json_integer(trial->executions));
   if (trial->save_to && !compile)
@@ -92,6 +90,18 @@ hsc_status *hsc__blame_run(hsc__blame *b,
     overrides = o->overrides;
   if (overrides && !evaluator)
     json_object_set(request, "overrides", overrides);
+  return request;
+}
+
+hsc_status *hsc__blame_run(hsc__blame *b,
+                           hsc_lab_worker *worker,
+                           const hsc__trial *trial,
+                           hsc_answer *out_answer) {
+  const hsc_blame_options *o = b->options;
+  json_t *request = request_of(b, worker, trial);
+  *out_answer = (hsc_answer){0};
+  if (!request)
+    return hsc_status_out_of_memory();
   hsc_status *status = hsc_lab_worker_call(worker, request, o->limit_ns, out_answer);
   json_decref(request);
   if (!status)

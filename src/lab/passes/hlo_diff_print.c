@@ -34,6 +34,26 @@ void hsc_diff_counts(const hsc_diff *diff, hsc_bytes *out) {
                      hsc_diff_state_text(order[i]));
 }
 
+// A row that is shown: parameters of a fusion are not, which are how it names its inputs.
+static bool is_shown(const hsc_diff_row *row) {
+  bool names_input =
+      place_of(row)->scratch && (row->right ? row->right : row->left)->op == HSC_OP_PARAMETER;
+  return row->state != HSC_DIFF_KEPT && !names_input;
+}
+
+// What the signs mean, and what is not shown.
+static void append_note(long long hidden, int width, hsc_bytes *out) {
+  hsc_bytes note = {0};
+  hsc_bytes_printf(&note, "~ changed   > fused or moved   + added   - removed");
+  if (hidden)
+    hsc_bytes_printf(&note, "; %lld parameters of fusions are left out", hidden);
+  if (hsc_text_width(hsc_bytes_text(&note), note.size) > width)
+    hsc_text_wrap(hsc_bytes_text(&note), 0, width, out);
+  else
+    hsc_bytes_printf(out, "%s\n", hsc_bytes_text(&note));
+  hsc_bytes_deinit(&note);
+}
+
 void hsc_diff_text(const hsc_diff *diff, const hsc_text_style *style, size_t most, hsc_bytes *out) {
   const hsc_computation *in = NULL;
   hsc_bytes room = {0};
@@ -41,16 +61,16 @@ void hsc_diff_text(const hsc_diff *diff, const hsc_text_style *style, size_t mos
   long long hidden = 0;
   size_t shown = 0;
   size_t left_out = 0;
-  const char *end = style && style->color ? "\x1b[0m" : "";
+  bool in_color = style && style->color;
+  const char *end = in_color ? "\x1b[0m" : "";
   for (size_t i = 0; i < diff->row_count; i++) {
     const hsc_diff_row *row = &diff->rows[i];
     const hsc_computation *place = place_of(row);
     const hsc_instr *fusion = place->scratch;
-    // how a fusion names its inputs
-    bool inner = fusion && (row->right ? row->right : row->left)->op == HSC_OP_PARAMETER;
-    hidden += inner && row->state != HSC_DIFF_KEPT;
-    if (row->state == HSC_DIFF_KEPT || inner)
+    if (!is_shown(row)) {
+      hidden += row->state != HSC_DIFF_KEPT;
       continue;
+    }
     if (most && shown >= most) {
       left_out++;
       continue;
@@ -58,10 +78,10 @@ void hsc_diff_text(const hsc_diff *diff, const hsc_text_style *style, size_t mos
     shown += 1 + (place != in) + (row->state == HSC_DIFF_CHANGED);
     if (place != in) {
       in = place;
-      hsc_bytes_printf(out, "%s%s%s%s%s\n", style && style->color ? "\x1b[1m" : "", in->name,
+      hsc_bytes_printf(out, "%s%s%s%s%s\n", in_color ? "\x1b[1m" : "", in->name,
                        fusion ? ", of " : "", fusion ? fusion->name : "", end);
     }
-    const char *color = style && style->color ? colors[row->state] : "";
+    const char *color = in_color ? colors[row->state] : "";
     const char *text = instr_text(row->right ? row->right : row->left, &room);
     hsc_bytes_printf(out, "%s%c %s%s", color, signs[row->state], text, end);
     if (row->state == HSC_DIFF_CHANGED)
@@ -69,20 +89,11 @@ void hsc_diff_text(const hsc_diff *diff, const hsc_text_style *style, size_t mos
                        end);
     hsc_bytes_append_char(out, '\n');
   }
-  hsc_bytes note = {0};
-  int width = style && style->width > 20 ? style->width : 200;
-  hsc_bytes_printf(&note, "~ changed   > fused or moved   + added   - removed");
-  if (hidden)
-    hsc_bytes_printf(&note, "; %lld parameters of fusions are left out", hidden);
   if (left_out)
     hsc_bytes_printf(out, "and %zu more instructions: --all, or a page: -o FILE.html\n", left_out);
   if (shown)
     hsc_bytes_append_char(out, '\n');
-  if (hsc_text_width(hsc_bytes_text(&note), note.size) > width)
-    hsc_text_wrap(hsc_bytes_text(&note), 0, width, out);
-  else
-    hsc_bytes_printf(out, "%s\n", hsc_bytes_text(&note));
-  hsc_bytes_deinit(&note);
+  append_note(hidden, style && style->width > 20 ? style->width : 200, out);
   hsc_bytes_deinit(&room);
   hsc_bytes_deinit(&old);
 }

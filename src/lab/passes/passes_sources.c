@@ -464,50 +464,81 @@ static hsc_status *add_flame(const compile_event *events,
   return status;
 }
 
+// What an XLine says beside its events.
+typedef struct line_head {
+  hsc_view name;
+  int64_t origin_ns;  // what the times of events count from
+  size_t event_count;
+} line_head;
+
+static hsc_status *read_line_head(hsc_view line, line_head *out) {
+  hsc_wire in = hsc_wire_of(line);
+  hsc_wire_field f;
+  *out = (line_head){.name = {"", 0}};
+  while (hsc_wire_next(&in, &f)) {
+    if (f.number == 4 && f.type == HSC_WIRE_BYTES)
+      out->event_count++;
+    else if (f.number == 3 && f.type == HSC_WIRE_VARINT)
+      out->origin_ns = (int64_t)f.value;
+    else if (f.number == 2 && f.type == HSC_WIRE_BYTES)
+      out->name = f.bytes;
+  }
+  return hsc_wire_status(&in, "XLine");
+}
+
+// Times that a compile can have: a damaged profile may hold any.
+static bool is_plausible(const compile_event *e) {
+  const int64_t most = INT64_C(1) << 60;  // 13 days
+  return e->duration_ps > 0 && e->duration_ps < most && e->start_ps >= 0 && e->start_ps < most;
+}
+
+// The events of a line with plausible times, at most as many as its head counted.
+static hsc_status *read_events(hsc_view line,
+                               const name_table *events,
+                               const name_table *stats,
+                               compile_event *all,
+                               size_t *out_count,
+                               bool *out_pipelines) {
+  hsc_wire in = hsc_wire_of(line);
+  hsc_wire_field f;
+  size_t at = 0;
+  *out_pipelines = false;
+  while (hsc_wire_next(&in, &f)) {
+    if (f.number != 4 || f.type != HSC_WIRE_BYTES)
+      continue;
+    HSC_TRY(read_event(f.bytes, events, stats, &all[at]));
+    *out_pipelines |= all[at].pipeline;
+    at += is_plausible(&all[at]);
+  }
+  *out_count = at;
+  return NULL;
+}
+
 static hsc_status *read_line(hsc_view line,
                              const name_table *events,
                              const name_table *stats,
                              hsc_phase_stretches *stretches,
                              hsc_pass_list *list) {
-  hsc_wire in = hsc_wire_of(line);
-  hsc_wire_field f;
-  size_t count = 0;
-  size_t pipelines = 0;
-  size_t at = 0;
-  int64_t origin_ns = 0;
-  hsc_view line_name = {"", 0};
-  while (hsc_wire_next(&in, &f)) {
-    count += f.number == 4 && f.type == HSC_WIRE_BYTES;
-    if (f.number == 3 && f.type == HSC_WIRE_VARINT)
-      origin_ns = (int64_t)f.value;
-    if (f.number == 2 && f.type == HSC_WIRE_BYTES)
-      line_name = f.bytes;
-  }
-  HSC_TRY(hsc_wire_status(&in, "XLine"));
-  if (count == 0)
+  line_head head;
+  HSC_TRY(read_line_head(line, &head));
+  if (head.event_count == 0)
     return NULL;
-  compile_event *all = hsc_alloc(count * sizeof *all);
+  compile_event *all = hsc_alloc(head.event_count * sizeof *all);
   if (!all)
     return hsc_status_out_of_memory();
   hsc_status *status = NULL;
-  in = hsc_wire_of(line);
-  while (!status && hsc_wire_next(&in, &f)) {
-    if (f.number != 4 || f.type != HSC_WIRE_BYTES)
-      continue;
-    status = read_event(f.bytes, events, stats, &all[at]);
-    pipelines += all[at].pipeline;
-    const int64_t most = INT64_C(1) << 60;  // 13 days
-    at += all[at].duration_ps > 0 && all[at].duration_ps < most && all[at].start_ps >= 0 &&
-          all[at].start_ps < most;
+  size_t count = 0;
+  bool pipelines;
+  HSC_GOTO(read_events(line, events, stats, all, &count, &pipelines));
+  if (pipelines || list->flame)
+    qsort(all, count, sizeof *all, by_start);
+  if (pipelines)
+    HSC_GOTO(add_line(all, count, list));
+  if (stretches && count) {
+    HSC_GOTO(add_flame(all, count, head.name, list));
+    HSC_GOTO(hsc__phase_stretches_add_line(stretches, all, count, head.origin_ns));
   }
-  if (!status && (pipelines || list->flame))
-    qsort(all, at, sizeof *all, by_start);
-  if (!status && pipelines)
-    status = add_line(all, at, list);
-  if (!status && stretches && at)
-    status = add_flame(all, at, line_name, list);
-  if (!status && stretches && at)
-    status = hsc__phase_stretches_add_line(stretches, all, at, origin_ns);
+done:
   hsc_free(all);
   return status;
 }
@@ -703,53 +734,34 @@ static hsc_status *rows_of_dumps(const dump_file *files, size_t count, hsc_pass_
   return NULL;
 }
 
-hsc_status *hsc_pass_list_read_dumps(const char *directory, hsc_pass_list *list) {
-  dump_file *files = NULL;
-  size_t count = 0;
-  size_t at = 0;
-  hsc_status *status = NULL;
-  HSC_GOTO(list_dumps(directory, list->arena, &files, &count));
-  if (count == 0)
-    goto done;
-  if (list->row_count == 0)
-    HSC_GOTO(rows_of_dumps(files, count, list));
-  int64_t instructions, fusions;
-  list->first_dump = files[0].path;
-  count_dump(files[0].path, &instructions, &fusions);
-  for (size_t k = 0; k < count; k++) {
-    if (!strcmp(files[k].after, "pipeline-start"))
-      continue;
-    size_t found = at;
-    while (found < list->row_count &&
-           !(same_file_name(list->rows[found].pass, files[k].after) &&
-             same_file_name(list->rows[found].pipeline, files[k].pipeline)))
-      found++;
-    if (found == list->row_count)
-      continue;  // a stage inside a pass
-    for (; at < found; at++) {
-      hsc_pass_row *row = &list->rows[at];
-      row->instructions_before = row->instructions_after = instructions;
-      row->fusions_before = row->fusions_after = fusions;
-      if (row->changed < 0 && !row->nested && !row->counts)
-        row->changed = 0;
-    }
-    hsc_pass_row *row = &list->rows[at++];
-    row->dump = files[k].path;
-    row->changed = 1;
-    row->instructions_before = instructions;
-    row->fusions_before = fusions;
-    count_dump(files[k].path, &instructions, &fusions);
-    row->instructions_after = instructions;
-    row->fusions_after = fusions;
-  }
-  for (; at < list->row_count; at++) {
-    hsc_pass_row *row = &list->rows[at];
-    row->instructions_before = row->instructions_after = instructions;
-    row->fusions_before = row->fusions_after = fusions;
+// Size of the program at a place in the pipeline; -1 where its dump cannot be read.
+typedef struct program_size {
+  int64_t instructions;
+  int64_t fusions;
+} program_size;
+
+// XLA writes a dump after the passes that changed the program only: rows in [first, end) that have
+// none left it as it was.
+static void leave_unchanged(hsc_pass_list *list, size_t first, size_t end, program_size size) {
+  for (size_t i = first; i < end; i++) {
+    hsc_pass_row *row = &list->rows[i];
+    row->instructions_before = row->instructions_after = size.instructions;
+    row->fusions_before = row->fusions_after = size.fusions;
     if (row->changed < 0 && !row->nested && !row->counts)
       row->changed = 0;
   }
-  // What a nested pipeline changed is what its passes changed; its counts are those around them.
+}
+
+// The row that a dump belongs to, from row `at` on; row_count where there is none.
+static size_t row_of_dump(const hsc_pass_list *list, size_t at, const dump_file *file) {
+  while (at < list->row_count && !(same_file_name(list->rows[at].pass, file->after) &&
+                                   same_file_name(list->rows[at].pipeline, file->pipeline)))
+    at++;
+  return at;
+}
+
+// What a nested pipeline changed is what its passes changed; its counts are those around them.
+static void count_nested(hsc_pass_list *list) {
   for (size_t i = 0; i < list->row_count; i++) {
     hsc_pass_row *outer = &list->rows[i];
     if (!outer->nested)
@@ -767,6 +779,40 @@ hsc_status *hsc_pass_list_read_dumps(const char *directory, hsc_pass_list *list)
     for (size_t k = i + 1; unknown && k <= last; k++)
       outer->changed = outer->changed == 1 || list->rows[k].changed == 1;
   }
+}
+
+hsc_status *hsc_pass_list_read_dumps(const char *directory, hsc_pass_list *list) {
+  dump_file *files = NULL;
+  size_t count = 0;
+  size_t at = 0;
+  hsc_status *status = NULL;
+  HSC_GOTO(list_dumps(directory, list->arena, &files, &count));
+  if (count == 0)
+    goto done;
+  if (list->row_count == 0)
+    HSC_GOTO(rows_of_dumps(files, count, list));
+  program_size size;
+  list->first_dump = files[0].path;
+  count_dump(files[0].path, &size.instructions, &size.fusions);
+  for (size_t k = 0; k < count; k++) {
+    if (!strcmp(files[k].after, "pipeline-start"))
+      continue;
+    size_t found = row_of_dump(list, at, &files[k]);
+    if (found == list->row_count)
+      continue;  // a stage inside a pass
+    leave_unchanged(list, at, found, size);
+    hsc_pass_row *row = &list->rows[found];
+    row->dump = files[k].path;
+    row->changed = 1;
+    row->instructions_before = size.instructions;
+    row->fusions_before = size.fusions;
+    count_dump(files[k].path, &size.instructions, &size.fusions);
+    row->instructions_after = size.instructions;
+    row->fusions_after = size.fusions;
+    at = found + 1;
+  }
+  leave_unchanged(list, at, list->row_count, size);
+  count_nested(list);
 done:
   hsc_free(files);
   return status ? status : hsc_arena_status(list->arena);

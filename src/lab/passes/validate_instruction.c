@@ -127,50 +127,85 @@ static bool literals_agree(const hsc_literal *x,
   return compared && d.nan_mismatches == 0 && d.max_abs <= allowed(x, tolerance_factor, seen);
 }
 
+static const hsc_literal *value_of(const values *v, const hsc_instr *instr) {
+  return instr ? hsc_map_get(v->by_name, hsc_view_of(instr->name)) : NULL;
+}
+
+// The instruction of the entry computation before the pass that became `after`; NULL = none.
+static const hsc_instr *partner_of(const hsc_diff *diff,
+                                   const hsc_module *before,
+                                   const hsc_instr *after) {
+  for (size_t i = 0; i < diff->row_count; i++) {
+    const hsc_diff_row *row = &diff->rows[i];
+    if (row->right == after && row->left && row->left->parent == before->entry)
+      return row->left;
+  }
+  return NULL;
+}
+
+// Whether the two values are further apart than what still counts as the same; what cannot be
+// compared is not.
+static hsc_status *values_differ(const hsc_literal *x,
+                                 const hsc_literal *y,
+                                 double tolerance_factor,
+                                 double seen,
+                                 hsc_difference *d,
+                                 bool *out_differ) {
+  *out_differ = false;
+  if (!x || !y || !hsc_shape_is_array(&x->shape) || !hsc_shape_is_array(&y->shape) ||
+      !hsc_shape_equal(&x->shape, &y->shape))
+    return NULL;
+  HSC_TRY(hsc_literal_compare(x, y, d));
+  *out_differ = d->nan_mismatches > 0 || d->max_abs > allowed(x, tolerance_factor, seen);
+  return NULL;
+}
+
+// The first instruction after the pass, in the order of execution, whose value is not that of what
+// it was before. A fusion is compared with what it was paired with itself, and with what the root
+// of its computation was paired with. *out stays NULL where all values agree.
+static hsc_status *first_that_differs(const hsc_validate_options *o,
+                                      const values *left,
+                                      const values *right,
+                                      const hsc_diff *diff,
+                                      double seen,
+                                      json_t **out) {
+  for (const hsc_instr *r = right->module->entry->first; r; r = r->next) {
+    bool is_fusion = r->op == HSC_OP_FUSION && r->called_count;
+    const hsc_instr *wanted[2] = {r, is_fusion ? r->called[0]->root : NULL};
+    for (int k = 0; k < 2 && wanted[k]; k++) {
+      const hsc_instr *l = partner_of(diff, left->module, wanted[k]);
+      hsc_difference d;
+      bool differ;
+      HSC_TRY(
+          values_differ(value_of(left, l), value_of(right, r), o->tolerance, seen, &d, &differ));
+      if (differ) {
+        *out = instruction_json(r, l, &d);
+        return NULL;
+      }
+    }
+  }
+  return NULL;
+}
+
 hsc_status *hsc__validate_first_difference(const hsc_validate_options *o,
                                            const char *before,
                                            const char *after,
                                            double seen,
                                            json_t **out_instruction,
                                            bool *out_agree) {
-  values left;
+  values left = {0};
   values right = {0};
   hsc_diff diff = {0};
+  hsc_status *status = NULL;
   *out_instruction = NULL;
   *out_agree = false;
-  hsc_status *status = evaluate_all(o, before, &left);
-  if (!status)
-    status = evaluate_all(o, after, &right);
-  if (!status)
-    *out_agree =
-        literals_agree(hsc_map_get(left.by_name, hsc_view_of(left.module->entry->root->name)),
-                       hsc_map_get(right.by_name, hsc_view_of(right.module->entry->root->name)),
-                       o->tolerance, seen);
-  if (!status)
-    status = hsc_diff_modules(left.module, right.module, &diff);
-  for (hsc_instr *r = status ? NULL : right.module->entry->first; r && !*out_instruction && !status;
-       r = r->next) {
-    const hsc_instr *named = r->op == HSC_OP_FUSION && r->called_count ? r->called[0]->root : r;
-    for (int pass = 0; pass < 2 && !*out_instruction && !status; pass++) {
-      const hsc_instr *wanted = pass ? named : r;
-      const hsc_instr *l = NULL;
-      for (size_t i = 0; i < diff.row_count && !l; i++)
-        if (diff.rows[i].right == wanted && diff.rows[i].left &&
-            diff.rows[i].left->parent == left.module->entry)
-          l = diff.rows[i].left;
-      hsc_literal *x = l ? hsc_map_get(left.by_name, hsc_view_of(l->name)) : NULL;
-      hsc_literal *y = hsc_map_get(right.by_name, hsc_view_of(r->name));
-      hsc_difference d;
-      if (!x || !y || !hsc_shape_is_array(&x->shape) || !hsc_shape_is_array(&y->shape) ||
-          !hsc_shape_equal(&x->shape, &y->shape))
-        continue;
-      status = hsc_literal_compare(x, y, &d);
-      if (!status && (d.nan_mismatches > 0 || d.max_abs > allowed(x, o->tolerance, seen)))
-        *out_instruction = instruction_json(r, l, &d);
-      if (named == r)
-        break;
-    }
-  }
+  HSC_GOTO(evaluate_all(o, before, &left));
+  HSC_GOTO(evaluate_all(o, after, &right));
+  *out_agree = literals_agree(value_of(&left, left.module->entry->root),
+                              value_of(&right, right.module->entry->root), o->tolerance, seen);
+  HSC_GOTO(hsc_diff_modules(left.module, right.module, &diff));
+  HSC_GOTO(first_that_differs(o, &left, &right, &diff, seen, out_instruction));
+done:
   hsc_diff_deinit(&diff);
   values_deinit(&left);
   values_deinit(&right);

@@ -155,6 +155,37 @@ static hsc_status *put_total(hsc_table *table, hsc_arena *arena, const side *a, 
   return NULL;
 }
 
+// What only one side has, by index; the row says which.
+static void add_alone(const side *s, bool is_after, row *rows, size_t *io_count) {
+  for (size_t i = 0; i < s->count; i++)
+    if (s->match[i] < 0)
+      rows[(*io_count)++] =
+          is_after ? (row){-1, (int32_t)i, NULL, 0} : (row){(int32_t)i, -1, NULL, 0};
+}
+
+static void put_row(hsc_table *table, const side *a, const side *b, const row *r) {
+  const hsc_profile_sample *x = r->before >= 0 ? &a->samples[r->before] : NULL;
+  const hsc_profile_sample *y = r->after >= 0 ? &b->samples[r->after] : NULL;
+  hsc_view framework = {0};
+  if (x && x->op->op_name.size)
+    framework = x->op->op_name;
+  else if (y)
+    framework = y->op->op_name;
+  hsc_table_row(table);
+  put_name(table, x ? x : y);
+  if (x && y && !same_view(x->op->name, y->op->name))
+    put_name(table, y);
+  else
+    hsc_table_missing(table);
+  const char *alone = x ? "only in A" : "only in B";
+  hsc_table_text(table, r->how ? r->how : alone);
+  if (framework.size)
+    hsc_table_printf(table, "%.*s", (int)framework.size, framework.data);
+  else
+    hsc_table_missing(table);
+  put_numbers(table, per_step(a, r->before), per_step(b, r->after));
+}
+
 hsc_status *hsc_profile_diff(hsc_profile *before,
                              hsc_profile *after,
                              int64_t limit,
@@ -175,12 +206,8 @@ hsc_status *hsc_profile_diff(hsc_profile *before,
   pair(&a, &b, by_name, "name", rows, &count);
   pair(&a, &b, by_metadata, "metadata", rows, &count);
   pair(&a, &b, by_structure, "structure", rows, &count);
-  for (size_t i = 0; i < a.count; i++)
-    if (a.match[i] < 0)
-      rows[count++] = (row){(int32_t)i, -1, NULL, 0};
-  for (size_t i = 0; i < b.count; i++)
-    if (b.match[i] < 0)
-      rows[count++] = (row){-1, (int32_t)i, NULL, 0};
+  add_alone(&a, false, rows, &count);
+  add_alone(&b, true, rows, &count);
   for (size_t i = 0; i < count; i++)
     rows[i].change = per_step(&b, rows[i].after) - per_step(&a, rows[i].before);
   if (count)
@@ -194,30 +221,8 @@ hsc_status *hsc_profile_diff(hsc_profile *before,
   hsc_table_column(table, "change", "ns");
   hsc_table_column(table, "ratio", "ratio");
   HSC_GOTO(put_total(table, arena, &a, &b));
-  for (size_t i = 0; i < count && (!limit || (int64_t)i < limit); i++) {
-    const hsc_profile_sample *x = rows[i].before >= 0 ? &a.samples[rows[i].before] : NULL;
-    const hsc_profile_sample *y = rows[i].after >= 0 ? &b.samples[rows[i].after] : NULL;
-    hsc_view framework;
-    if (x && x->op->op_name.size)
-      framework = x->op->op_name;
-    else if (y)
-      framework = y->op->op_name;
-    else
-      framework = (hsc_view){0};
-    hsc_table_row(table);
-    put_name(table, x ? x : y);
-    if (x && y && !same_view(x->op->name, y->op->name))
-      put_name(table, y);
-    else
-      hsc_table_missing(table);
-    const char *alone = x ? "only in A" : "only in B";
-    hsc_table_text(table, rows[i].how ? rows[i].how : alone);
-    if (framework.size)
-      hsc_table_printf(table, "%.*s", (int)framework.size, framework.data);
-    else
-      hsc_table_missing(table);
-    put_numbers(table, per_step(&a, rows[i].before), per_step(&b, rows[i].after));
-  }
+  for (size_t i = 0; i < count && (!limit || (int64_t)i < limit); i++)
+    put_row(table, &a, &b, &rows[i]);
   if (limit && (int64_t)count > limit)
     hsc_table_note(table, "the %lld largest of %zu differences (--limit)", (long long)limit, count);
   if (a.steps >= 2 && b.steps >= 2)

@@ -765,6 +765,54 @@ static hsc_status *check_comparable(const hsc_run_options *o, const hsc__device_
       "--device shows it beside the others; --compare wants devices that run");
 }
 
+// What the options name, as devices with the program that each of them runs.
+static hsc_status *find_devices(const hsc_run_options *o,
+                                hsc_arena *arena,
+                                const char *scratch,
+                                hsc__device_run *devices) {
+  for (size_t i = 0; i < o->device_count; i++) {
+    const char *optimized = hsc_arena_printf(arena, "%s/optimized-%zu", scratch, i);
+    HSC_TRY(hsc_arena_status(arena));
+    HSC_TRY(find_device(arena, o->devices[i], optimized, &devices[i]));
+    devices[i].device = o->devices[i];
+    devices[i].program = o->programs ? o->programs[i] : o->program;
+    devices[i].text = o->programs ? o->programs[i] : o->devices[i];
+  }
+  return NULL;
+}
+
+// A process for each device. Outputs go where the user wants them, else, where they are compared,
+// into the scratch folder; those of several devices into a numbered folder each.
+static hsc_status *start_devices(const hsc_run_options *o,
+                                 hsc_arena *arena,
+                                 const char *scratch,
+                                 hsc__device_run *devices) {
+  const char *base = o->save_dir;
+  if (!base && o->compare)
+    base = hsc_arena_printf(arena, "%s/outputs", scratch);
+  for (size_t i = 0; i < o->device_count; i++) {
+    const char *folder = base;
+    if (base && o->device_count > 1)
+      folder = hsc_arena_printf(arena, "%s/%zu", base, i);
+    HSC_TRY(hsc_arena_status(arena));
+    if (devices[i].spec && !devices[i].spec->topology)
+      HSC_TRY(hsc__run_start(o, folder, &devices[i]));
+  }
+  return NULL;
+}
+
+// Into the store; what was measured is shown also when it cannot be kept.
+static void keep_or_note(const hsc_run_options *o,
+                         hsc__device_run *devices,
+                         int64_t started_ns,
+                         json_t *result) {
+  bool is_kept = o->store && has_device(o, devices);
+  hsc_status *kept = is_kept ? keep(o, devices, started_ns, result) : NULL;
+  if (kept)
+    json_object_set_new(result, "not_kept", json_string(hsc_status_message(kept)));
+  hsc_status_free(kept);
+}
+
 hsc_status *hsc_run_program(const hsc_run_options *o, json_t **out_result) {
   char *scratch = NULL;  // for the compiled programs, and outputs that nobody wants to keep
   int64_t started_ns = hsc_wall_ns();
@@ -779,35 +827,10 @@ hsc_status *hsc_run_program(const hsc_run_options *o, json_t **out_result) {
     HSC_GOTO(hsc_status_out_of_memory());
   HSC_GOTO(hsc_arena_create(&arena));
   HSC_GOTO(hsc_scratch_create(&scratch));
-  for (size_t i = 0; i < o->device_count; i++) {
-    const char *optimized = hsc_arena_printf(arena, "%s/optimized-%zu", scratch, i);
-    HSC_GOTO(hsc_arena_status(arena));
-    HSC_GOTO(find_device(arena, o->devices[i], optimized, &devices[i]));
-    devices[i].device = o->devices[i];
-    devices[i].program = o->programs ? o->programs[i] : o->program;
-    devices[i].text = o->programs ? o->programs[i] : o->devices[i];
-  }
+  HSC_GOTO(find_devices(o, arena, scratch, devices));
   HSC_GOTO(check_comparable(o, devices));
   HSC_GOTO(compile_only(o, devices));
-  for (size_t i = 0; i < o->device_count; i++) {
-    hsc_bytes dir = {0};
-    const char *base;
-    if (o->save_dir)
-      base = o->save_dir;
-    else if (o->compare)
-      base = hsc_arena_printf(arena, "%s/outputs", scratch);
-    else
-      base = NULL;
-    if (base && o->device_count == 1)
-      hsc_bytes_append_text(&dir, base);
-    else if (base)
-      hsc_bytes_printf(&dir, "%s/%zu", base, i);
-    if (devices[i].spec && !devices[i].spec->topology)
-      status = hsc__run_start(o, base ? hsc_bytes_text(&dir) : NULL, &devices[i]);
-    hsc_bytes_deinit(&dir);
-    if (status)
-      goto done;
-  }
+  HSC_GOTO(start_devices(o, arena, scratch, devices));
   HSC_GOTO(hsc__run_blocks(o, devices, o->device_count));
   for (size_t i = 0; i < o->device_count; i++)
     HSC_GOTO(end_device(o, &devices[i]));
@@ -825,12 +848,7 @@ hsc_status *hsc_run_program(const hsc_run_options *o, json_t **out_result) {
   if (o->compare)
     HSC_GOTO(compare_numbers(o, devices, compare, result));
   HSC_GOTO(hsc__run_compare_speed(o, devices, result));
-  // What was measured is shown also when it cannot be kept.
-  bool is_kept = o->store && has_device(o, devices);
-  hsc_status *kept = is_kept ? keep(o, devices, started_ns, result) : NULL;
-  if (kept)
-    json_object_set_new(result, "not_kept", json_string(hsc_status_message(kept)));
-  hsc_status_free(kept);
+  keep_or_note(o, devices, started_ns, result);
   // a program that does not fit is an answer
   bool is_answer = json_is_false(json_object_get(json_array_get(list, 0), "fits"));
   if (o->device_count == 1 && devices[0].status && !is_answer) {

@@ -462,6 +462,32 @@ static bool any_assumes(const json_t *comparisons) {
   return false;
 }
 
+// What a reader of the comparisons has to know, among `notes`.
+static void note_comparisons(const json_t *comparisons,
+                             const char *grade,
+                             double margin,
+                             json_t *notes) {
+  if (!json_array_size(comparisons))
+    return;
+  json_array_append_new(
+      notes,
+      json_sprintf("a ratio above 1 is slower; \"same\" and every claim take %.3g %%%s%s",
+                   100 * margin, grade ? "; the machine's grade, from A (quiet) to D (busy): " : "",
+                   grade ? grade : ""));
+  if (grade && *grade != 'A')
+    json_array_append_new(
+        notes, json_string("a finer claim needs a quieter machine, whatever the number of runs"));
+  json_array_append_new(
+      notes, json_string("intervals hold for runs that were interleaved; runs made one set after "
+                         "the other also differ by what the machine did meanwhile"));
+  if (any_assumes(comparisons))
+    json_array_append_new(
+        notes, json_string("the process of a number is not reported, so each counts by itself: "
+                           "runs of one process are alike in what differs between processes, and "
+                           "a verdict from them is of these processes, not of the programs; "
+                           "--blocks names the column that says the process"));
+}
+
 hsc_status *hsc_stats_document(const hsc_samples *samples,
                                const hsc_stats_options *options,
                                json_t **out_document) {
@@ -511,25 +537,8 @@ hsc_status *hsc_stats_document(const hsc_samples *samples,
   }
   if (!status)
     status = compare_all(samples, all, &o, margin, comparisons);
-  if (!status && json_array_size(comparisons)) {
-    json_array_append_new(
-        notes, json_sprintf("a ratio above 1 is slower; \"same\" and every claim take %.3g %%%s%s",
-                            100 * margin,
-                            grade ? "; the machine's grade, from A (quiet) to D (busy): " : "",
-                            grade ? grade : ""));
-    if (grade && *grade != 'A')
-      json_array_append_new(
-          notes, json_string("a finer claim needs a quieter machine, whatever the number of runs"));
-    json_array_append_new(
-        notes, json_string("intervals hold for runs that were interleaved; runs made one set after "
-                           "the other also differ by what the machine did meanwhile"));
-    if (any_assumes(comparisons))
-      json_array_append_new(
-          notes, json_string("the process of a number is not reported, so each counts by itself: "
-                             "runs of one process are alike in what differs between processes, and "
-                             "a verdict from them is of these processes, not of the programs; "
-                             "--blocks names the column that says the process"));
-  }
+  if (!status)
+    note_comparisons(comparisons, grade, margin, notes);
   for (size_t i = 0; all && i < n; i++)
     clean_free(&all[i]);
   hsc_free(all);

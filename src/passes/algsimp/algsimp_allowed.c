@@ -8,23 +8,32 @@ static bool is_infinite(const hsc_instr *x) {
   return hsc__is_all(x, INFINITY) || hsc__is_all(x, -INFINITY);
 }
 
+// A window over all of a dimension: what could be written as a reduce.
+static bool has_whole_window(const hsc_instr *reduce_window) {
+  const hsc_window *window = &reduce_window->attr.window.window;
+  const int64_t *sizes = reduce_window->operands[0]->shape.dims;
+  for (int i = 0; i < window->rank; i++)
+    if (window->dims[i].size == sizes[i] && sizes[i] > 1)
+      return true;
+  return false;
+}
+
+static bool pads_negatively(const hsc_instr *pad) {
+  for (int i = 0; i < pad->attr.pad.rank; i++)
+    if (pad->attr.pad.dims[i].low < 0 || pad->attr.pad.dims[i].high < 0)
+      return true;
+  return false;
+}
+
 bool hsc__algsimp_allowed(const hsc_algsimp_options *o, const hsc_instr *instr) {
   const hsc_instr *x = instr->operand_count ? instr->operands[0] : NULL;
   switch (instr->op) {
     case HSC_OP_CONVOLUTION:
       return o->enable_folding_pad_into_convolution || hsc_shape_elements(&instr->shape) == 0;
     case HSC_OP_REDUCE_WINDOW:
-      for (int i = 0;
-           i < instr->attr.window.window.rank && !o->enable_window_reduce_to_reduce_replacement;
-           i++)
-        if (instr->attr.window.window.dims[i].size == x->shape.dims[i] && x->shape.dims[i] > 1)
-          return false;
-      return true;
+      return o->enable_window_reduce_to_reduce_replacement || !has_whole_window(instr);
     case HSC_OP_PAD:
-      for (int i = 0; i < instr->attr.pad.rank && !o->enable_negative_padding_replacement; i++)
-        if (instr->attr.pad.dims[i].low < 0 || instr->attr.pad.dims[i].high < 0)
-          return false;
-      return true;
+      return o->enable_negative_padding_replacement || !pads_negatively(instr);
     case HSC_OP_MAXIMUM:
     case HSC_OP_MINIMUM:  // max(NaN, -infinity) is NaN only where NaN goes on
       return o->minmax_propagate_nan || !hsc_type_is_float(instr->shape.type) ||

@@ -11,49 +11,20 @@ bool hsc__is_uniform_constant(hsc_instr *instr) {
   return value && value->op == HSC_OP_CONSTANT && !value->attr.literal.value->elided;
 }
 
-// Cannot be below zero, whatever the inputs (NaN is not below zero).
-static bool is_never_negative(hsc_instr *x, int depth) {
-  if (depth > 6 || hsc_type_is_complex(x->shape.type))
-    return false;
-  if (hsc_type_class_of(x->shape.type) == HSC_CLASS_UNSIGNED || hsc__is_pred(x))
-    return true;
+// The operation alone proves that the result is not below zero, whatever its operands are.
+static bool gives_no_negatives(const hsc_instr *x) {
   switch (x->op) {
-    // |lowest integer| is negative
-    case HSC_OP_ABS:
-      return hsc__is_float(x) || is_never_negative(x->operands[0], depth + 1);
-    case HSC_OP_POWER:
-      return hsc__is_float(x) && is_never_negative(x->operands[0], depth + 1);
     case HSC_OP_EXP:
     case HSC_OP_LOGISTIC:
       return true;
-    case HSC_OP_IOTA:  // a narrow one may wrap
-      return hsc__is_float(x) || hsc_type_bits(x->shape.type) >= 32 ||
-             x->shape.dims[x->attr.dims.dims.v[0]] <= 1ll << (hsc_type_bits(x->shape.type) - 1);
-    // of a negative number: NaN; of -0: -0, which is not below zero
-    case HSC_OP_SQRT:
+    case HSC_OP_ABS:   // |lowest integer| is negative
+    case HSC_OP_SQRT:  // of a negative number: NaN; of -0: -0, which is not below zero
       return hsc__is_float(x);
     case HSC_OP_MULTIPLY:
       return hsc__is_float(x) && x->operands[0] == x->operands[1];
-    case HSC_OP_BROADCAST:
-    case HSC_OP_RESHAPE:
-    case HSC_OP_TRANSPOSE:
-    case HSC_OP_SLICE:
-      return is_never_negative(x->operands[0], depth + 1);
-    case HSC_OP_MAXIMUM:
-      return is_never_negative(x->operands[0], depth + 1) ||
-             is_never_negative(x->operands[1], depth + 1);
-    case HSC_OP_MINIMUM:
-      return is_never_negative(x->operands[0], depth + 1) &&
-             is_never_negative(x->operands[1], depth + 1);
-    case HSC_OP_SELECT:
-      return is_never_negative(x->operands[1], depth + 1) &&
-             is_never_negative(x->operands[2], depth + 1);
-    case HSC_OP_CLAMP:
-      return hsc__is_float(x) && is_never_negative(x->operands[0], depth + 1) &&
-             is_never_negative(x->operands[2], depth + 1);
-    case HSC_OP_ADD:
-      return hsc__is_float(x) && is_never_negative(x->operands[0], depth + 1) &&
-             is_never_negative(x->operands[1], depth + 1);
+    case HSC_OP_IOTA:  // a narrow one may wrap
+      return hsc__is_float(x) || hsc_type_bits(x->shape.type) >= 32 ||
+             x->shape.dims[x->attr.dims.dims.v[0]] <= 1ll << (hsc_type_bits(x->shape.type) - 1);
     case HSC_OP_CONSTANT: {
       const hsc_literal *literal = x->attr.literal.value;
       return !literal->elided && hsc_shape_is_scalar(&x->shape) &&
@@ -63,6 +34,52 @@ static bool is_never_negative(hsc_instr *x, int depth) {
     default:
       return false;
   }
+}
+
+// The operands that must all be free of negative numbers for the result to be so too, operand i in
+// bit i. 0: nothing follows from the operands. Sums and powers of integers wrap, those of floating
+// point do not.
+static unsigned deciding_operands(const hsc_instr *x) {
+  enum { FIRST = 1, SECOND = 2, THIRD = 4 };
+  switch (x->op) {
+    case HSC_OP_ABS:
+    case HSC_OP_BROADCAST:
+    case HSC_OP_RESHAPE:
+    case HSC_OP_TRANSPOSE:
+    case HSC_OP_SLICE:
+      return FIRST;
+    case HSC_OP_MINIMUM:
+      return FIRST | SECOND;
+    case HSC_OP_SELECT:
+      return SECOND | THIRD;
+    case HSC_OP_POWER:
+      return hsc__is_float(x) ? FIRST : 0;
+    case HSC_OP_ADD:
+      return hsc__is_float(x) ? FIRST | SECOND : 0;
+    case HSC_OP_CLAMP:  // min(max(low, x), high)
+      return hsc__is_float(x) ? FIRST | THIRD : 0;
+    default:
+      return 0;
+  }
+}
+
+// Cannot be below zero, whatever the inputs (NaN is not below zero). The limit of depth keeps the
+// question cheap: it is asked of every operation, and operands are shared.
+static bool is_never_negative(const hsc_instr *x, int depth) {
+  if (depth > 6 || hsc_type_is_complex(x->shape.type))
+    return false;
+  if (hsc_type_class_of(x->shape.type) == HSC_CLASS_UNSIGNED || hsc__is_pred(x) ||
+      gives_no_negatives(x))
+    return true;
+  if (x->op == HSC_OP_MAXIMUM)  // one is enough
+    return is_never_negative(x->operands[0], depth + 1) ||
+           is_never_negative(x->operands[1], depth + 1);
+  unsigned deciding = deciding_operands(x);
+  bool holds = deciding != 0;
+  for (int i = 0; holds && i < x->operand_count; i++)
+    if (deciding >> i & 1)
+      holds = is_never_negative(x->operands[i], depth + 1);
+  return holds;
 }
 
 bool hsc__never_negative(hsc_instr *instr) {

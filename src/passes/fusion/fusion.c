@@ -40,11 +40,28 @@ static bool is_point_gather(const hsc_instr *instr) {
   return hsc_shape_elements(&instr->operands[0]->shape) > 0;
 }
 
+static bool is_scalar_constant(const hsc_instr *constant) {
+  return hsc_shape_elements(&constant->shape) == 1 && !constant->attr.literal.value->elided;
+}
+
+// Every element of the minor dimension, not one of several: loads stay whole vectors.
+static bool skips_minor_elements(const hsc_instr *slice) {
+  const hsc_dims *stride = &slice->attr.slice.stride;
+  int last = slice->shape.rank - 1;
+  return last >= 0 && stride->count > 0 && stride->v[last] != 1;
+}
+
+// A window of few elements, reduced by one operation.
+static bool is_plain_window(const hsc_instr *instr) {
+  hsc_op op;
+  return hsc_instr_is_small_window(instr) && hsc_is_simple_reducer(instr->called[0], &op) &&
+         !hsc_type_is_complex(instr->shape.type);
+}
+
 // What keeps an op from being computed inside of its reader: its value at an index must depend on
 // few operand elements at indices that are cheap to compute. HSC_FUSED = nothing does.
 static hsc_not_fused not_fusible(const hsc_instr *instr) {
   uint32_t traits = hsc_op_traits(instr->op);
-  int last = instr->shape.rank - 1;
   if (!hsc_shape_is_array(&instr->shape))
     return HSC_NOT_FUSED_NO_ARRAY;
   if (instr->control_count || (traits & HSC_TRAIT_EFFECT))
@@ -63,22 +80,12 @@ static hsc_not_fused not_fusible(const hsc_instr *instr) {
     }
     case HSC_OP_TRANSPOSE:
       return moves_minor_dimension(instr) ? HSC_NOT_FUSED_MOVES_MINOR : HSC_FUSED;
-    case HSC_OP_SLICE: {
-      const hsc_dims *stride = &instr->attr.slice.stride;
-      bool skips = last >= 0 && stride->count > 0 && stride->v[last] != 1;
-      return skips ? HSC_NOT_FUSED_STRIDES : HSC_FUSED;
-    }
-    case HSC_OP_CONSTANT: {
-      bool one = hsc_shape_elements(&instr->shape) == 1 && !instr->attr.literal.value->elided;
-      return one ? HSC_FUSED : HSC_NOT_FUSED_OWN_KERNEL;  // read from memory
-    }
-    case HSC_OP_REDUCE_WINDOW: {
-      hsc_op op;
-      bool plain = hsc_instr_is_small_window(instr) &&
-                   hsc_is_simple_reducer(instr->called[0], &op) &&
-                   !hsc_type_is_complex(instr->shape.type);
-      return plain ? HSC_FUSED : HSC_NOT_FUSED_WIDE_WINDOW;
-    }
+    case HSC_OP_SLICE:
+      return skips_minor_elements(instr) ? HSC_NOT_FUSED_STRIDES : HSC_FUSED;
+    case HSC_OP_CONSTANT:  // a larger one is read from memory
+      return is_scalar_constant(instr) ? HSC_FUSED : HSC_NOT_FUSED_OWN_KERNEL;
+    case HSC_OP_REDUCE_WINDOW:
+      return is_plain_window(instr) ? HSC_FUSED : HSC_NOT_FUSED_WIDE_WINDOW;
     case HSC_OP_GATHER:
       return is_point_gather(instr) ? HSC_FUSED : HSC_NOT_FUSED_GATHERS_SLICES;
     case HSC_OP_FUSION:

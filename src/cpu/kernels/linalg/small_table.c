@@ -162,46 +162,54 @@ static bool leaf_is(const hsc_shape *shape, hsc_type type, int64_t batches, int6
          hsc_shape_elements(shape) == batches * elements;
 }
 
-bool hsc_small_linalg_of(const hsc_instr *instr, hsc_small_linalg *out, int64_t *out_batches) {
-  hsc_small_linalg w;
-  if (!routine_of(instr, &w))
+// The sizes m, n, k of one matrix from the shapes of the operands, and how many matrices there are;
+// false: they are no matrices, or too large. `changed` is the operand that the routine overwrites.
+static bool sizes_of(const hsc_instr *instr, hsc_small_linalg *w, int64_t *out_batches) {
+  bool solves = w->routine == HSC_SMALL_TRSM;
+  bool has_k = solves || w->routine == HSC_SMALL_ORGQR;
+  if (instr->operand_count != (has_k ? 2 : 1))
     return false;
-  hsc_type type = w.is_f64 ? HSC_TYPE_F64 : HSC_TYPE_F32;
-  bool solves = w.routine == HSC_SMALL_TRSM;
-  if (instr->operand_count != (solves || w.routine == HSC_SMALL_ORGQR ? 2 : 1))
-    return false;
-  const hsc_shape *changed = &instr->operands[solves ? 1 : 0]->shape;
+  const hsc_shape *first = &instr->operands[0]->shape;
   const hsc_shape *other = &instr->operands[instr->operand_count - 1]->shape;
-  if (!hsc_shape_is_array(changed) || changed->rank < 2 || other->rank < 1 ||
-      instr->operands[0]->shape.rank < 2)
+  const hsc_shape *changed = solves ? other : first;
+  if (!hsc_shape_is_array(changed) || changed->rank < 2 || other->rank < 1 || first->rank < 2)
     return false;
   int64_t m = changed->dims[changed->rank - 2];
   int64_t n = changed->dims[changed->rank - 1];
-  const hsc_shape *first = &instr->operands[0]->shape;
   int64_t k = solves ? first->dims[first->rank - 1] : other->dims[other->rank - 1];
   if (m > HSC_SMALL_MATRIX || n > HSC_SMALL_MATRIX || k > HSC_SMALL_MATRIX || m < 1 || n < 1)
     return false;
-  w.m = (uint8_t)m;
-  w.n = (uint8_t)n;
-  w.k = solves || w.routine == HSC_SMALL_ORGQR ? (uint8_t)k : 0;
-  if (!hsc_small_linalg_is_sound(&w))
-    return false;
-  int64_t batches = 1;
+  w->m = (uint8_t)m;
+  w->n = (uint8_t)n;
+  w->k = has_k ? (uint8_t)k : 0;
+  *out_batches = 1;
   for (int d = 0; d < changed->rank - 2; d++)
-    batches *= changed->dims[d];
+    *out_batches *= changed->dims[d];
+  return true;
+}
+
+// What getrf and potrf give after the matrix are whole numbers: pivots, and info.
+static hsc_type type_of_output(const hsc_small_linalg *w, int output) {
+  if (output > 0 && hsc_small_linalg_bytes(w, output) == 4 && w->routine <= HSC_SMALL_POTRF)
+    return HSC_TYPE_S32;
+  return w->is_f64 ? HSC_TYPE_F64 : HSC_TYPE_F32;
+}
+
+bool hsc_small_linalg_of(const hsc_instr *instr, hsc_small_linalg *out, int64_t *out_batches) {
+  hsc_small_linalg w;
+  int64_t batches;
+  if (!routine_of(instr, &w) || !sizes_of(instr, &w, &batches) || !hsc_small_linalg_is_sound(&w))
+    return false;
   hsc_small_sizes sizes = hsc_small_linalg_sizes(&w);
+  hsc_type type = w.is_f64 ? HSC_TYPE_F64 : HSC_TYPE_F32;
   for (int i = 0; i < sizes.in_count; i++)
     if (!leaf_is(&instr->operands[i]->shape, type, batches, sizes.in[i]))
       return false;
   if (hsc_shape_leaf_count(&instr->shape) != sizes.out_count)
     return false;
-  for (int o = 0; o < sizes.out_count; o++) {
-    hsc_type of = hsc_small_linalg_bytes(&w, o) == 4 && o && w.routine <= HSC_SMALL_POTRF
-                      ? HSC_TYPE_S32
-                      : type;
-    if (!leaf_is(hsc_shape_leaf(&instr->shape, o), of, batches, sizes.out[o]))
+  for (int o = 0; o < sizes.out_count; o++)
+    if (!leaf_is(hsc_shape_leaf(&instr->shape, o), type_of_output(&w, o), batches, sizes.out[o]))
       return false;
-  }
   *out = w;
   *out_batches = batches;
   return true;
