@@ -237,8 +237,8 @@ size_t hsc_matcher_entry_of(const hsc_matcher *m, int index) {
 }
 
 // The first place from p on where the last GRAM bytes of a window may be those of an anchor (its
-// shift is 0); beyond `last` where there is none. Wu and Manber, "A Fast Algorithm for Multi-Pattern
-// Searching", 1994: a shift says how far the window may move without missing anything.
+// shift is 0); beyond `last` where there is none. A shift says how far the window may move without
+// missing anything (Wu and Manber, "A Fast Algorithm for Multi-Pattern Searching", 1994).
 static inline const char *next_place(const uint8_t *shift,
                                      const char *p,
                                      const char *last,

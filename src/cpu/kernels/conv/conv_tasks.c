@@ -175,6 +175,17 @@ static void put_step(const hsc_convolution *c, const walk *at, int64_t number, c
   to->other[number] = rhs;
 }
 
+// The window position, and the feature, of a step of the sum.
+static walk walk_at(const hsc_convolution *c, int64_t step) {
+  walk w = {0};
+  for (int a = c->axis_count - 1; a >= 0; a--) {
+    w.w[a] = step % c->axes[a].window;
+    step /= c->axes[a].window;
+  }
+  w.feature = step;
+  return w;
+}
+
 static void next_tap(const hsc_convolution *c, walk *at) {
   for (int a = c->axis_count - 1; a >= 0; a--) {
     if (++at->w[a] < c->axes[a].window)

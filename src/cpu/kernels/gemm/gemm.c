@@ -57,6 +57,40 @@ const hsc_gemm_kernels *hsc_gemm_kernels_for(hsc_cpu_isa_level level) {
 
 // A panel of B (k_block x width) should take half of the first cache, a block of A half of the
 // second, the packed block of B the other half.
+static void plan_blocks(const hsc_cpu_isa *isa,
+                        int element_bytes,
+                        int64_t m,
+                        int64_t n,
+                        int64_t k,
+                        int k_factor,
+                        hsc_gemm_blocking *blocking) {
+  const hsc_gemm_kernels *kernels = hsc_gemm_kernels_for(isa->level);
+  int64_t vector = isa->vector_bytes / element_bytes;
+  blocking->vectors = n > vector ? 2 : 1;
+  if (m <= kernels->max_rows[4] && n >= 4 * vector)
+    blocking->vectors = 4;
+  int64_t width = vector * blocking->vectors;
+  int64_t tallest = kernels->max_rows[blocking->vectors];
+  int64_t k_wanted = isa->l1_bytes / 2 / (width * element_bytes);
+  // Few rows use a panel few times: longer blocks of k then save passes over C.
+  if (m <= 2 * tallest)
+    k_wanted *= 4;
+  k_wanted *= k_factor;
+  int64_t k_blocks = (k + k_wanted - 1) / (k_wanted ? k_wanted : 1);
+  if (k_blocks <= 1)
+    blocking->k_block = k > 0 ? k : 1;
+  else
+    blocking->k_block = (k + k_blocks - 1) / k_blocks;
+  int64_t line_bytes = blocking->k_block * element_bytes;  // a column of B, a row of A
+  blocking->n_block =
+      hsc_min(hsc_round_up(n, width), hsc_round_up(isa->l2_bytes / 2 / line_bytes, width));
+  if (blocking->n_block < width)
+    blocking->n_block = width;
+  blocking->m_block = hsc_min(m, hsc_round_up(isa->l2_bytes / 4 / line_bytes, tallest));
+  if (blocking->m_block < 1)
+    blocking->m_block = 1;
+}
+
 void hsc_gemm_plan(const hsc_cpu_isa *isa,
                    int element_bytes,
                    int64_t m,
@@ -66,36 +100,10 @@ void hsc_gemm_plan(const hsc_cpu_isa *isa,
                    hsc_gemm_matrix b,
                    const hsc_gemm_wish *wish,
                    hsc_gemm_blocking *out_blocking) {
-  const hsc_gemm_kernels *kernels = hsc_gemm_kernels_for(isa->level);
-  int64_t vector = isa->vector_bytes / element_bytes;
-  hsc_gemm_blocking blocking = {.vectors = n > vector ? 2 : 1};
-  if (m <= kernels->max_rows[4] && n >= 4 * vector)
-    blocking.vectors = 4;
-  int64_t width = vector * blocking.vectors;
-  int64_t tallest = kernels->max_rows[blocking.vectors];
-  int64_t k_wanted = isa->l1_bytes / 2 / (width * element_bytes);
-  // Few rows use a panel few times: longer blocks of k then save passes over C.
-  if (m <= 2 * tallest)
-    k_wanted *= 4;
-  if (wish)
-    k_wanted *= wish->k_factor;
-  int64_t k_blocks = (k + k_wanted - 1) / (k_wanted ? k_wanted : 1);
-  if (k_blocks <= 1) {
-    if (k > 0)
-      blocking.k_block = k;
-    else
-      blocking.k_block = 1;
-  } else
-    blocking.k_block = (k + k_blocks - 1) / k_blocks;
-  blocking.n_block =
-      hsc_min(hsc_round_up(n, width),
-              hsc_round_up(isa->l2_bytes / 2 / (blocking.k_block * element_bytes), width));
-  if (blocking.n_block < width)
-    blocking.n_block = width;
-  blocking.m_block =
-      hsc_min(m, hsc_round_up(isa->l2_bytes / 4 / (blocking.k_block * element_bytes), tallest));
-  if (blocking.m_block < 1)
-    blocking.m_block = 1;
+  hsc_gemm_blocking blocking = {0};
+  plan_blocks(isa, element_bytes, m, n, k, wish ? wish->k_factor : 1, &blocking);
+  int64_t width = isa->vector_bytes / element_bytes * blocking.vectors;
+  int64_t tallest = hsc_gemm_kernels_for(isa->level)->max_rows[blocking.vectors];
   // Rows of B that are a large power of two apart fall into the same few sets of the first cache.
   bool collides = b.row * element_bytes % 1024 == 0 && k > 8;
   bool many_rows = m > 2 * tallest;
