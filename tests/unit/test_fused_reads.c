@@ -110,6 +110,44 @@ static void short_products(void **state) {
   }
 }
 
+// The same in batches, with a row added, a residual and a cut behind the product: all of it is one
+// kernel.
+static void short_products_with_more_behind(void **state) {
+  (void)state;
+  static const hsc_type types[] = {HSC_TYPE_F32, HSC_TYPE_F64, HSC_TYPE_S32};
+  for (uint64_t seed = 1; seed <= 60; seed++) {
+    kernel_case c;
+    kernel_case_begin(&c, seed);
+    hsc_arena *arena = c.module->arena;
+    hsc_type type = types[seed % 3];
+    int64_t batch = 20 + kernel_case_below(&c, 200);
+    int64_t terms = 1 + kernel_case_below(&c, seed % 2 ? 4 : 16);
+    int64_t m = 1 + kernel_case_below(&c, 12);
+    int64_t n = 1 + kernel_case_below(&c, 40);
+    hsc_instr *x = kernel_case_input(&c, type, 3, (int64_t[]){batch, m, terms}, 5);
+    hsc_instr *y = kernel_case_input(&c, type, 3, (int64_t[]){batch, terms, n}, 5);
+    hsc_instr *row = kernel_case_input(&c, type, 1, &n, 5);
+    hsc_attr attr = {.dot = {.lhs_batch = HSC_DIMS(arena, 0),
+                             .rhs_batch = HSC_DIMS(arena, 0),
+                             .lhs_contracting = HSC_DIMS(arena, 2),
+                             .rhs_contracting = HSC_DIMS(arena, 1)}};
+    hsc_instr *made =
+        hsc_build_op(&c.b, HSC_OP_DOT, (hsc_shape){0}, &attr, 2, (hsc_instr *[]){x, y}, 0, NULL);
+    hsc_shape shape = made->shape;
+    made = hsc_build_binary(&c.b, HSC_OP_ADD, made,
+                            hsc_build_broadcast(&c.b, row, shape, HSC_DIMS(arena, 2)));
+    if (seed % 2)
+      made = hsc_build_binary(&c.b, HSC_OP_SUBTRACT, made,
+                              kernel_case_input(&c, type, 3, shape.dims, 9));
+    hsc_instr *zero =
+        hsc_build_broadcast(&c.b, hsc_build_scalar(&c.b, type, 0), shape, (hsc_dims){0});
+    made = hsc_build_binary(&c.b, HSC_OP_MAXIMUM, made, zero);
+    if (seed % 4 == 0)
+      made = hsc_build_convert(&c.b, HSC_TYPE_F32, made);
+    kernel_case_check(&c, made, 0);
+  }
+}
+
 static int end_all(void **state) {
   (void)state;
   kernel_case_end_all();
@@ -121,6 +159,7 @@ int main(void) {
       cmocka_unit_test(windows_between_elementwise),
       cmocka_unit_test(elements_by_parts_of_indices),
       cmocka_unit_test(short_products),
+      cmocka_unit_test(short_products_with_more_behind),
   };
   return cmocka_run_group_tests(tests, NULL, end_all);
 }

@@ -9,6 +9,7 @@
 //             every operand row is added to it as it comes
 //   registers the same with one vector of results at a time in registers, for short rows of results
 //   and for reducers that memory would round
+//   short rows  the innermost loop has few trips: see emit_short_rows.c
 // A reducer that is one operation with a neutral element may be cut up (vectors, partial results);
 // any other is applied in order to single elements (rows) or to independent vectors (columns,
 // registers).
@@ -17,24 +18,9 @@
 #include <float.h>
 #include <math.h>
 
-#include "cpu/emit/emit_internal.h"
+#include "cpu/emit/emit_reduce_internal.h"
 
-enum { MAX_ACCUMULATORS = 64, MAX_UNROLL = 4 };
-
-typedef struct folding {  // one reduce
-  const hsc_instr *reduce;
-  int operand_count;  // values that it folds: operands, then as many initial values
-  int first_output;
-  hsc_op op;  // of a simple reducer, else HSC_OP_COUNT
-} folding;
-
-typedef struct context {
-  hsc_emit_job *job;
-  folding foldings[HSC_KERNEL_MAX_BUFFERS];
-  int folding_count;
-  int value_count;  // accumulators: one per output
-  bool simple;      // all reducers are
-} context;
+enum { MAX_UNROLL = 4 };
 
 // ---- reducers -----------------------------------------------------------------------------------
 
@@ -61,7 +47,7 @@ static double lowest_of(hsc_type type) {
   return 0;
 }
 
-static hsc_emit_value neutral(hsc_emitter *e, hsc_op op, hsc_type type) {
+hsc_emit_value hsc__reduce_neutral(hsc_emitter *e, hsc_op op, hsc_type type) {
   LLVMTypeRef lane = hsc__emit_type(e, type);
   hsc_emit_value value = {.level = 0};
   if (hsc_type_is_float(type) || hsc_type_is_complex(type)) {
@@ -132,15 +118,15 @@ bool hsc__emit_can_reduce(const hsc_instr *reduce, const hsc_instr *first) {
   return true;
 }
 
-static void make_context(context *cx, hsc_emit_job *job) {
-  *cx = (context){.job = job, .simple = true};
+static void make_context(hsc_reduce *cx, hsc_emit_job *job) {
+  *cx = (hsc_reduce){.job = job, .simple = true};
   for (int r = 0; r < job->e.root_count; r++) {
     const hsc_instr *reduce = job->e.roots[r];
-    folding *f = &cx->foldings[cx->folding_count++];
-    *f = (folding){.reduce = reduce,
-                   .operand_count = reduce->operand_count / 2,
-                   .first_output = cx->value_count,
-                   .op = folding_op(reduce->called[0])};
+    hsc_folding *f = &cx->foldings[cx->folding_count++];
+    *f = (hsc_folding){.reduce = reduce,
+                       .operand_count = reduce->operand_count / 2,
+                       .first_output = cx->value_count,
+                       .op = folding_op(reduce->called[0])};
     if (hsc_type_is_complex(reduce->operands[0]->shape.type) && f->op != HSC_OP_ADD)
       f->op = HSC_OP_COUNT;
     cx->simple = cx->simple && f->op != HSC_OP_COUNT;
@@ -148,35 +134,35 @@ static void make_context(context *cx, hsc_emit_job *job) {
   }
 }
 
-static hsc_type output_type(const context *cx, int output) {
+hsc_type hsc__reduce_output_type(const hsc_reduce *cx, int output) {
   for (int f = 0; f < cx->folding_count; f++) {
-    const folding *one = &cx->foldings[f];
+    const hsc_folding *one = &cx->foldings[f];
     if (output < one->first_output + one->operand_count)
       return one->reduce->operands[output - one->first_output]->shape.type;
   }
   return HSC_TYPE_INVALID;
 }
 
-static hsc_type held_type(const context *cx, int output) {
+hsc_type hsc__reduce_held_type(const hsc_reduce *cx, int output) {
   for (int f = 0; f < cx->folding_count; f++) {
-    const folding *one = &cx->foldings[f];
+    const hsc_folding *one = &cx->foldings[f];
     if (output < one->first_output + one->operand_count)
-      return accumulate_type(output_type(cx, output), one->op != HSC_OP_COUNT);
+      return accumulate_type(hsc__reduce_output_type(cx, output), one->op != HSC_OP_COUNT);
   }
   return HSC_TYPE_INVALID;
 }
 
 // accumulators = reducer(accumulators, values), for all foldings.
-static hsc_status *fold_in(context *cx,
-                           hsc_emit_value *accumulators,
-                           const hsc_emit_value *values) {
+hsc_status *hsc__reduce_fold_in(hsc_reduce *cx,
+                                hsc_emit_value *accumulators,
+                                const hsc_emit_value *values) {
   hsc_emitter *e = &cx->job->e;
   for (int f = 0; f < cx->folding_count; f++) {
-    const folding *one = &cx->foldings[f];
+    const hsc_folding *one = &cx->foldings[f];
     hsc_emit_value *acc = accumulators + one->first_output;
     const hsc_emit_value *value = values + one->first_output;
     if (one->op != HSC_OP_COUNT) {
-      hsc_type type = held_type(cx, one->first_output);
+      hsc_type type = hsc__reduce_held_type(cx, one->first_output);
       hsc_instr scalar = {.shape = hsc_shape_scalar(type)};
       hsc_instr *operands[2] = {&scalar, &scalar};
       hsc_instr op = {
@@ -194,14 +180,14 @@ static hsc_status *fold_in(context *cx,
   return NULL;
 }
 
-static hsc_status *initial_values(context *cx, hsc_emit_value *values, bool neutral_only) {
+hsc_status *hsc__reduce_initial_values(hsc_reduce *cx, hsc_emit_value *values, bool neutral_only) {
   hsc_emitter *e = &cx->job->e;
   for (int f = 0; f < cx->folding_count; f++) {
-    const folding *one = &cx->foldings[f];
+    const hsc_folding *one = &cx->foldings[f];
     for (int i = 0; i < one->operand_count; i++) {
       hsc_emit_value *value = &values[one->first_output + i];
       if (neutral_only)
-        *value = neutral(e, one->op, held_type(cx, one->first_output + i));
+        *value = hsc__reduce_neutral(e, one->op, hsc__reduce_held_type(cx, one->first_output + i));
       else
         HSC_TRY(
             hsc__emit_visit(e, one->reduce->operands[one->operand_count + i], NULL, NULL, value));
@@ -211,7 +197,7 @@ static hsc_status *initial_values(context *cx, hsc_emit_value *values, bool neut
 }
 
 // The folded operands at the current index.
-static hsc_status *operand_values(context *cx, hsc_emit_value *values) {
+hsc_status *hsc__reduce_operand_values(hsc_reduce *cx, hsc_emit_value *values) {
   hsc_emitter *e = &cx->job->e;
   const hsc_emit_space *space = &cx->job->space;
   hsc_affine index[HSC_MAX_RANK];
@@ -225,7 +211,7 @@ static hsc_status *operand_values(context *cx, hsc_emit_value *values) {
 }
 
 // Where a result lies: row-major over the kept dimensions.
-static hsc_status *output_linear(const context *cx, hsc_affine *out_linear) {
+hsc_status *hsc__reduce_output_linear(const hsc_reduce *cx, hsc_affine *out_linear) {
   const hsc_emit_space *space = &cx->job->space;
   hsc_affine linear = hsc_affine_constant(0);
   int64_t stride = 1;
@@ -253,19 +239,19 @@ static int64_t output_elements(const hsc_emit_space *space) {
 // ---- planning -----------------------------------------------------------------------------------
 
 static hsc_status *analyse_body(hsc_emitter *e, const hsc_emit_space *space) {
-  context cx;
+  hsc_reduce cx;
   make_context(&cx, (hsc_emit_job *)e);  // the emitter is the job's first member
   hsc_emit_value *values = HSC_NEW_ARRAY(e->arena, hsc_emit_value, cx.value_count + 1);
   HSC_TRY(hsc_arena_status(e->arena));
-  HSC_TRY(operand_values(&cx, values));
+  HSC_TRY(hsc__reduce_operand_values(&cx, values));
   hsc_affine linear;
-  HSC_TRY(output_linear(&cx, &linear));
+  HSC_TRY(hsc__reduce_output_linear(&cx, &linear));
   for (int o = 0; o < cx.value_count; o++) {
     hsc__emit_note(e, e->input_count + o, &linear, false, 0);
-    hsc__emit_note_width(e, output_type(&cx, o));
+    hsc__emit_note_width(e, hsc__reduce_output_type(&cx, o));
     e->simple_ops++;
   }
-  return initial_values(&cx, values, false);
+  return hsc__reduce_initial_values(&cx, values, false);
 }
 
 static int last_loop_of_group(const hsc_emitter *e, int group) {
@@ -309,10 +295,10 @@ hsc_status *hsc__emit_plan_reduce(hsc_emit_job *job) {
   for (int i = 0; i < first->attr.dims.dims.count; i++)
     job->space.group[first->attr.dims.dims.v[i]] = 1;
   HSC_TRY(hsc__emit_analyse(e, &job->space, analyse_body));
-  if (e->output_count > MAX_ACCUMULATORS)
+  if (e->output_count > HSC_REDUCE_MAX_ACCUMULATORS)
     return HSC_ERR(UNIMPLEMENTED, "reduce: not built yet: more than %d results in one kernel",
-                   MAX_ACCUMULATORS);
-  context cx;
+                   HSC_REDUCE_MAX_ACCUMULATORS);
+  hsc_reduce cx;
   make_context(&cx, job);
   hsc_kernel_plan *plan = &job->plan;
   plan->kind = HSC_KERNEL_REDUCE;
@@ -342,38 +328,42 @@ hsc_status *hsc__emit_plan_reduce(hsc_emit_job *job) {
       plan->partial_elements = output_elements(&job->space);
       for (int o = 0; o < cx.value_count; o++) {
         plan->partial_offset[o] = plan->scratch_bytes;
-        plan->scratch_bytes +=
-            (plan->partials * plan->partial_elements * (int64_t)hsc_type_bytes(held_type(&cx, o)) +
-             63) /
-            64 * 64;
+        plan->scratch_bytes += (plan->partials * plan->partial_elements *
+                                    (int64_t)hsc_type_bytes(hsc__reduce_held_type(&cx, o)) +
+                                63) /
+                               64 * 64;
       }
     }
   }
+  if (plan->partials || !hsc__reduce_choose_short_rows(&cx))
+    return NULL;
+  int shared = hsc__reduce_short_rows_shared(e);
+  plan->count = shared >= 0 ? e->loops[shared].size : 1;
+  plan->piece = shared == e->loop_count - 2 ? 64 : 1;  // whole vectors
+  plan->cost_ns = hsc__emit_cost_ns(e, hsc_shape_elements(shape), job->lanes);
   return NULL;
 }
 
 // ---- results ------------------------------------------------------------------------------------
 
-typedef struct target {  // where results go: the outputs, or the part's own
-  bool partial;
-  hsc_affine linear;
-} target;
-
-static void store_values(context *cx, const target *to, const hsc_emit_value *values) {
+void hsc__reduce_store_values(hsc_reduce *cx,
+                              const hsc_reduce_target *to,
+                              const hsc_emit_value *values) {
   hsc_emitter *e = &cx->job->e;
   for (int o = 0; o < cx->value_count; o++) {
-    hsc_type type = to->partial ? held_type(cx, o) : output_type(cx, o);
+    hsc_type type = to->partial ? hsc__reduce_held_type(cx, o) : hsc__reduce_output_type(cx, o);
     hsc_emit_value value = values[o];
-    if (type != held_type(cx, o))
+    if (type != hsc__reduce_held_type(cx, o))
       value = hsc__emit_round(e, type, value);
     int buffer = e->input_count + (to->partial ? e->output_count : 0) + o;
     hsc__emit_store(e, e->buffers[buffer], type, &to->linear, value);
   }
 }
 
-static hsc_emit_value load_value(context *cx, const target *from, int output) {
+static hsc_emit_value load_value(hsc_reduce *cx, const hsc_reduce_target *from, int output) {
   hsc_emitter *e = &cx->job->e;
-  hsc_type type = from->partial ? held_type(cx, output) : output_type(cx, output);
+  hsc_type type =
+      from->partial ? hsc__reduce_held_type(cx, output) : hsc__reduce_output_type(cx, output);
   int buffer = e->input_count + (from->partial ? e->output_count : 0) + output;
   return hsc__emit_load(e, e->buffers[buffer], type, 0, &from->linear, NULL);
 }
@@ -381,15 +371,15 @@ static hsc_emit_value load_value(context *cx, const target *from, int output) {
 // ---- rows ---------------------------------------------------------------------------------------
 
 typedef struct accumulators {
-  hsc_emit_value wide[MAX_UNROLL][MAX_ACCUMULATORS];  // vectors
+  hsc_emit_value wide[MAX_UNROLL][HSC_REDUCE_MAX_ACCUMULATORS];  // vectors
   // scalars: of the elements after the last whole vector
-  hsc_emit_value one[MAX_ACCUMULATORS];
+  hsc_emit_value one[HSC_REDUCE_MAX_ACCUMULATORS];
   int unroll;  // 0 = no vectors
   bool tail;
 } accumulators;
 
 // All parts of the accumulators as one list of values, in a fixed order, and back.
-static int list_parts(const context *cx, const accumulators *a, hsc_lv *parts) {
+static int list_parts(const hsc_reduce *cx, const accumulators *a, hsc_lv *parts) {
   int count = 0;
   for (int u = 0; u < a->unroll; u++)
     for (int o = 0; o < cx->value_count; o++) {
@@ -405,7 +395,7 @@ static int list_parts(const context *cx, const accumulators *a, hsc_lv *parts) {
   return count;
 }
 
-static void unlist_parts(const context *cx, accumulators *a, const hsc_lv *parts, int level) {
+static void unlist_parts(const hsc_reduce *cx, accumulators *a, const hsc_lv *parts, int level) {
   int count = 0;
   for (int u = 0; u < a->unroll; u++)
     for (int o = 0; o < cx->value_count; o++) {
@@ -422,10 +412,13 @@ static void unlist_parts(const context *cx, accumulators *a, const hsc_lv *parts
   }
 }
 
-enum { MAX_PARTS = 2 * (MAX_UNROLL + 1) * MAX_ACCUMULATORS };
+enum { MAX_PARTS = 2 * (MAX_UNROLL + 1) * HSC_REDUCE_MAX_ACCUMULATORS };
 
 // Makes phi's for the accumulators at the head of an open loop.
-static int make_phis(context *cx, const hsc_emit_open_loop *open, accumulators *a, hsc_lv *phis) {
+static int make_phis(hsc_reduce *cx,
+                     const hsc_emit_open_loop *open,
+                     accumulators *a,
+                     hsc_lv *phis) {
   hsc_emitter *e = &cx->job->e;
   hsc_lv parts[MAX_PARTS];
   LLVMBasicBlockRef from = open->from;
@@ -440,7 +433,7 @@ static int make_phis(context *cx, const hsc_emit_open_loop *open, accumulators *
 }
 
 static hsc_status *row_vectors(
-    context *cx, int level, int loop, hsc_lv begin, hsc_lv end, accumulators *a) {
+    hsc_reduce *cx, int level, int loop, hsc_lv begin, hsc_lv end, accumulators *a) {
   hsc_emitter *e = &cx->job->e;
   int lanes = cx->job->lanes;
   hsc_lv phis[MAX_PARTS], next[MAX_PARTS];
@@ -457,10 +450,10 @@ static hsc_status *row_vectors(
       e->loops[loop].counter = hsc_ll.BuildAdd(e->builder, open.counter,
                                                hsc__emit_int(e, e->i64, (int64_t)u * lanes), "");
     }
-    HSC_TRY(operand_values(cx, values));
+    HSC_TRY(hsc__reduce_operand_values(cx, values));
     for (int o = 0; o < cx->value_count; o++)
       values[o] = hsc__emit_widen(e, values[o]);
-    HSC_TRY(fold_in(cx, a->wide[u], values));
+    HSC_TRY(hsc__reduce_fold_in(cx, a->wide[u], values));
   }
   list_parts(cx, a, next);
   hsc__emit_close(e, &open, phis, next, count);
@@ -473,15 +466,15 @@ static hsc_status *row_vectors(
 }
 
 static hsc_status *row_scalars(
-    context *cx, int level, int loop, hsc_lv begin, hsc_lv end, accumulators *a) {
+    hsc_reduce *cx, int level, int loop, hsc_lv begin, hsc_lv end, accumulators *a) {
   hsc_emitter *e = &cx->job->e;
   hsc_lv phis[MAX_PARTS], next[MAX_PARTS];
   hsc_emit_open_loop open = hsc__emit_open(e, level, loop, begin, end, 1);
   int count = make_phis(cx, &open, a, phis);
   hsc_emit_value *values = HSC_NEW_ARRAY(e->arena, hsc_emit_value, cx->value_count + 1);
   HSC_TRY(hsc_arena_status(e->arena));
-  HSC_TRY(operand_values(cx, values));
-  HSC_TRY(fold_in(cx, a->one, values));
+  HSC_TRY(hsc__reduce_operand_values(cx, values));
+  HSC_TRY(hsc__reduce_fold_in(cx, a->one, values));
   list_parts(cx, a, next);
   hsc__emit_close(e, &open, phis, next, count);
   unlist_parts(cx, a, next, level);
@@ -489,7 +482,7 @@ static hsc_status *row_scalars(
 }
 
 // The values that reach a join: those from inside when the condition held, else those from before.
-static void join_parts(context *cx,
+static void join_parts(hsc_reduce *cx,
                        int level,
                        LLVMBasicBlockRef before_block,
                        LLVMBasicBlockRef inner_block,
@@ -510,7 +503,7 @@ static void join_parts(context *cx,
 
 // A loop that may have no trips, around row_vectors or row_scalars.
 static hsc_status *row_guarded(
-    context *cx, int level, int loop, hsc_lv begin, hsc_lv end, accumulators *a, bool vectors) {
+    hsc_reduce *cx, int level, int loop, hsc_lv begin, hsc_lv end, accumulators *a, bool vectors) {
   hsc_emitter *e = &cx->job->e;
   hsc_lv before[MAX_PARTS];
   list_parts(cx, a, before);
@@ -531,7 +524,8 @@ typedef struct span {  // bounds of the outermost reduced loop
   bool fixed;  // the whole loop
 } span;
 
-static hsc_status *row_nest(context *cx, int level, int loop, const span *outer, accumulators *a) {
+static hsc_status *row_nest(
+    hsc_reduce *cx, int level, int loop, const span *outer, accumulators *a) {
   hsc_emitter *e = &cx->job->e;
   int lanes = cx->job->lanes;
   int next_loop = loop + 1;
@@ -587,9 +581,9 @@ static hsc_lv lower_half(hsc_emitter *e, hsc_lv v, int lanes) {
 }
 
 // Vectors to scalars: halves are folded together until one lane is left.
-static hsc_status *across_lanes(context *cx, int level, hsc_emit_value *values) {
+hsc_status *hsc__reduce_across_lanes(hsc_reduce *cx, int level, hsc_emit_value *values) {
   hsc_emitter *e = &cx->job->e;
-  hsc_emit_value low[MAX_ACCUMULATORS], high[MAX_ACCUMULATORS];
+  hsc_emit_value low[HSC_REDUCE_MAX_ACCUMULATORS], high[HSC_REDUCE_MAX_ACCUMULATORS];
   int lanes = cx->job->lanes;
   for (; lanes > 1; lanes /= 2) {
     hsc__emit_at(e, level);
@@ -604,7 +598,7 @@ static hsc_status *across_lanes(context *cx, int level, hsc_emit_value *values) 
       }
     }
     e->lanes = lanes / 2;
-    HSC_TRY(fold_in(cx, low, high));
+    HSC_TRY(hsc__reduce_fold_in(cx, low, high));
     memcpy(values, low, sizeof *low * (size_t)cx->value_count);
   }
   e->lanes = 1;
@@ -632,20 +626,20 @@ static int choose_unroll(const hsc_emitter *e, int64_t size, int lanes, int valu
 
 // One row at `level`: folds it and stores the result.
 static hsc_status *one_row(
-    context *cx, int level, const span *outer, bool partial, const hsc_affine *partial_offset) {
+    hsc_reduce *cx, int level, const span *outer, bool partial, const hsc_affine *partial_offset) {
   hsc_emit_job *job = cx->job;
   hsc_emitter *e = &job->e;
   accumulators a = {0};
-  hsc_emit_value initial[MAX_ACCUMULATORS], total[MAX_ACCUMULATORS];
+  hsc_emit_value initial[HSC_REDUCE_MAX_ACCUMULATORS], total[HSC_REDUCE_MAX_ACCUMULATORS];
   int first = first_loop_of_group(e, 1);
   int last = last_loop_of_group(e, 1);
-  HSC_TRY(initial_values(cx, initial, false));
+  HSC_TRY(hsc__reduce_initial_values(cx, initial, false));
   if (first < 0) {
     // Every reduced dimension is of size 1.
     e->level = level;
-    HSC_TRY(operand_values(cx, total));
+    HSC_TRY(hsc__reduce_operand_values(cx, total));
     memcpy(a.one, initial, sizeof initial);
-    HSC_TRY(fold_in(cx, a.one, total));
+    HSC_TRY(hsc__reduce_fold_in(cx, a.one, total));
     memcpy(total, a.one, sizeof total);
   } else {
     int64_t size = e->loops[last].size;
@@ -657,16 +651,17 @@ static hsc_status *one_row(
       for (int u = 0; u < a.unroll; u++)
         for (int f = 0; f < cx->folding_count; f++) {
           int o = cx->foldings[f].first_output;
-          a.wide[u][o] = hsc__emit_widen(e, neutral(e, cx->foldings[f].op, held_type(cx, o)));
+          a.wide[u][o] = hsc__emit_widen(
+              e, hsc__reduce_neutral(e, cx->foldings[f].op, hsc__reduce_held_type(cx, o)));
         }
       e->lanes = 1;
       hsc__emit_forget_lanes(e);
-      HSC_TRY(initial_values(cx, a.one, true));
+      HSC_TRY(hsc__reduce_initial_values(cx, a.one, true));
     } else {
       a.tail = true;
       // In order from the initial value, except where a part must not count it.
       if (cx->simple)
-        HSC_TRY(initial_values(cx, a.one, true));
+        HSC_TRY(hsc__reduce_initial_values(cx, a.one, true));
       else
         memcpy(a.one, initial, sizeof initial);
     }
@@ -674,32 +669,32 @@ static hsc_status *one_row(
     if (a.unroll) {
       e->lanes = job->lanes;
       for (int u = 1; u < a.unroll; u++)
-        HSC_TRY(fold_in(cx, a.wide[0], a.wide[u]));
+        HSC_TRY(hsc__reduce_fold_in(cx, a.wide[0], a.wide[u]));
       memcpy(total, a.wide[0], sizeof total);
-      HSC_TRY(across_lanes(cx, level, total));
+      HSC_TRY(hsc__reduce_across_lanes(cx, level, total));
       if (a.tail)
-        HSC_TRY(fold_in(cx, total, a.one));
+        HSC_TRY(hsc__reduce_fold_in(cx, total, a.one));
     } else {
       memcpy(total, a.one, sizeof total);
     }
     if (cx->simple && !partial) {
-      hsc_emit_value with_initial[MAX_ACCUMULATORS];
+      hsc_emit_value with_initial[HSC_REDUCE_MAX_ACCUMULATORS];
       memcpy(with_initial, initial, sizeof initial);
-      HSC_TRY(fold_in(cx, with_initial, total));
+      HSC_TRY(hsc__reduce_fold_in(cx, with_initial, total));
       memcpy(total, with_initial, sizeof total);
     }
   }
-  target to = {.partial = partial};
-  HSC_TRY(output_linear(cx, &to.linear));
+  hsc_reduce_target to = {.partial = partial};
+  HSC_TRY(hsc__reduce_output_linear(cx, &to.linear));
   if (partial && !hsc_affine_add(&to.linear, partial_offset, 1, &to.linear))
     return HSC_ERR(UNIMPLEMENTED, "kernel: not built yet: an index of more than %d terms",
                    HSC_AFFINE_MAX_TERMS);
   e->level = level;
-  store_values(cx, &to, total);
+  hsc__reduce_store_values(cx, &to, total);
   return NULL;
 }
 
-static hsc_status *kept_nest(context *cx,
+static hsc_status *kept_nest(hsc_reduce *cx,
                              int level,
                              int loop,
                              bool cut_by_caller,
@@ -722,27 +717,30 @@ static hsc_status *kept_nest(context *cx,
 
 // ---- columns ------------------------------------------------------------------------------------
 
-typedef hsc_status *(*column_body)(context *cx, const target *to);
+typedef hsc_status *(*column_body)(hsc_reduce *cx, const hsc_reduce_target *to);
 
-static hsc_status *column_initialise(context *cx, const target *to) {
-  hsc_emit_value initial[MAX_ACCUMULATORS];
-  HSC_TRY(initial_values(cx, initial, to->partial));
-  store_values(cx, to, initial);
+static hsc_status *column_initialise(hsc_reduce *cx, const hsc_reduce_target *to) {
+  hsc_emit_value initial[HSC_REDUCE_MAX_ACCUMULATORS];
+  HSC_TRY(hsc__reduce_initial_values(cx, initial, to->partial));
+  hsc__reduce_store_values(cx, to, initial);
   return NULL;
 }
 
-static hsc_status *column_add(context *cx, const target *to) {
-  hsc_emit_value acc[MAX_ACCUMULATORS], values[MAX_ACCUMULATORS];
-  HSC_TRY(operand_values(cx, values));
+static hsc_status *column_add(hsc_reduce *cx, const hsc_reduce_target *to) {
+  hsc_emit_value acc[HSC_REDUCE_MAX_ACCUMULATORS], values[HSC_REDUCE_MAX_ACCUMULATORS];
+  HSC_TRY(hsc__reduce_operand_values(cx, values));
   for (int o = 0; o < cx->value_count; o++)
     acc[o] = load_value(cx, to, o);
-  HSC_TRY(fold_in(cx, acc, values));
-  store_values(cx, to, acc);
+  HSC_TRY(hsc__reduce_fold_in(cx, acc, values));
+  hsc__reduce_store_values(cx, to, acc);
   return NULL;
 }
 
 // body over the innermost kept loop, in vectors and then single elements.
-static hsc_status *column_run(context *cx, int level, const target *to, column_body body) {
+static hsc_status *column_run(hsc_reduce *cx,
+                              int level,
+                              const hsc_reduce_target *to,
+                              column_body body) {
   hsc_emitter *e = &cx->job->e;
   int loop = e->loop_count - 1;
   int lanes = cx->job->lanes;
@@ -769,7 +767,7 @@ static hsc_status *column_run(context *cx, int level, const target *to, column_b
 }
 
 static hsc_status *column_nest(
-    context *cx, int level, int loop, const span *outer, const target *to) {
+    hsc_reduce *cx, int level, int loop, const span *outer, const hsc_reduce_target *to) {
   hsc_emitter *e = &cx->job->e;
   while (loop < e->loop_count && e->loops[loop].group == 0)
     loop++;
@@ -785,16 +783,16 @@ static hsc_status *column_nest(
 
 // One vector of results in registers over all reduced loops; with lanes == 1, one result.
 static hsc_status *register_nest(
-    context *cx, int level, int loop, const span *outer, accumulators *a) {
+    hsc_reduce *cx, int level, int loop, const span *outer, accumulators *a) {
   hsc_emitter *e = &cx->job->e;
   while (loop < e->loop_count && e->loops[loop].group == 0)
     loop++;
   if (loop >= e->loop_count) {
-    hsc_emit_value values[MAX_ACCUMULATORS];
-    HSC_TRY(operand_values(cx, values));
+    hsc_emit_value values[HSC_REDUCE_MAX_ACCUMULATORS];
+    HSC_TRY(hsc__reduce_operand_values(cx, values));
     for (int o = 0; o < cx->value_count; o++)
       values[o] = hsc__emit_widen(e, values[o]);
-    return fold_in(cx, a->one, values);
+    return hsc__reduce_fold_in(cx, a->one, values);
   }
   hsc_lv begin = outer ? outer->begin : hsc__emit_int(e, e->i64, 0);
   hsc_lv end = outer ? outer->end : hsc__emit_int(e, e->i64, e->loops[loop].size);
@@ -808,7 +806,10 @@ static hsc_status *register_nest(
   return NULL;
 }
 
-static hsc_status *register_columns(context *cx, int level, const span *outer, const target *to) {
+static hsc_status *register_columns(hsc_reduce *cx,
+                                    int level,
+                                    const span *outer,
+                                    const hsc_reduce_target *to) {
   hsc_emitter *e = &cx->job->e;
   int loop = e->loop_count - 1;
   int lanes = cx->job->lanes;
@@ -824,12 +825,12 @@ static hsc_status *register_columns(context *cx, int level, const span *outer, c
     e->lanes = part_lanes;
     e->vector_loop = part_lanes > 1 ? loop : -1;
     accumulators a = {.tail = true};
-    HSC_TRY(initial_values(cx, a.one, to->partial));
+    HSC_TRY(hsc__reduce_initial_values(cx, a.one, to->partial));
     for (int o = 0; o < cx->value_count; o++)
       a.one[o] = hsc__emit_widen(e, a.one[o]);
     HSC_TRY(register_nest(cx, level + 1, 0, outer, &a));
     e->level = level + 1;
-    store_values(cx, to, a.one);
+    hsc__reduce_store_values(cx, to, a.one);
     hsc__emit_close(e, &open, NULL, NULL, 0);
     hsc__emit_forget_lanes(e);
     e->lanes = 1;
@@ -838,16 +839,16 @@ static hsc_status *register_columns(context *cx, int level, const span *outer, c
   return NULL;
 }
 
-static bool wants_registers(const context *cx) {
+static bool wants_registers(const hsc_reduce *cx) {
   const hsc_emitter *e = &cx->job->e;
   for (int o = 0; o < cx->value_count; o++)
-    if (held_type(cx, o) != output_type(cx, o))
+    if (hsc__reduce_held_type(cx, o) != hsc__reduce_output_type(cx, o))
       return true;
   return e->loops[e->loop_count - 1].size < 4 * cx->job->lanes;
 }
 
 // Kept loops outside of the innermost one, then the columns.
-static hsc_status *columns_outer(context *cx,
+static hsc_status *columns_outer(hsc_reduce *cx,
                                  int level,
                                  int loop,
                                  bool cut_by_caller,
@@ -858,8 +859,8 @@ static hsc_status *columns_outer(context *cx,
   while (loop < e->loop_count - 1 && e->loops[loop].group == 1)
     loop++;
   if (loop >= e->loop_count - 1) {
-    target to = {.partial = partial};
-    HSC_TRY(output_linear(cx, &to.linear));
+    hsc_reduce_target to = {.partial = partial};
+    HSC_TRY(hsc__reduce_output_linear(cx, &to.linear));
     if (partial && !hsc_affine_add(&to.linear, partial_offset, 1, &to.linear))
       return HSC_ERR(UNIMPLEMENTED, "kernel: not built yet: an index of more than %d terms",
                      HSC_AFFINE_MAX_TERMS);
@@ -879,7 +880,7 @@ static hsc_status *columns_outer(context *cx,
 
 // ---- the functions ------------------------------------------------------------------------------
 
-static hsc_status *emit_nests(context *cx,
+static hsc_status *emit_nests(hsc_reduce *cx,
                               int level,
                               bool cut_by_caller,
                               const span *outer,
@@ -892,8 +893,10 @@ static hsc_status *emit_nests(context *cx,
   return columns_outer(cx, level, 0, cut_by_caller, outer, partial, partial_offset);
 }
 
-static hsc_status *emit_whole(context *cx) {
+static hsc_status *emit_whole(hsc_reduce *cx) {
   hsc_emitter *e = &cx->job->e;
+  if (cx->job->columns)
+    return hsc__reduce_short_rows(cx);
   int reduced = first_loop_of_group(e, 1);
   span outer = {.fixed = true};
   if (reduced >= 0) {
@@ -908,7 +911,7 @@ static hsc_status *emit_whole(context *cx) {
 
 // Parts [begin, end): part p folds the p-th piece of the outermost reduced loop into results of its
 // own.
-static hsc_status *emit_parts(context *cx) {
+static hsc_status *emit_parts(hsc_reduce *cx) {
   hsc_emitter *e = &cx->job->e;
   const hsc_kernel_plan *plan = &cx->job->plan;
   int reduced = first_loop_of_group(e, 1);
@@ -936,7 +939,7 @@ static hsc_status *emit_parts(context *cx) {
 }
 
 // out[i] = initial value folded with all parts' results at i, for all i.
-static hsc_status *emit_combine(context *cx, const char *name) {
+static hsc_status *emit_combine(hsc_reduce *cx, const char *name) {
   hsc_emitter *e = &cx->job->e;
   const hsc_kernel_plan *plan = &cx->job->plan;
   char combine[128];
@@ -956,8 +959,8 @@ static hsc_status *emit_combine(context *cx, const char *name) {
   e->symbols[1].loop = 1;
   hsc_affine element = hsc_affine_symbol(1);
   hsc_affine part = hsc_affine_symbol(0);
-  target from = {.partial = true};
-  target to = {.partial = false, .linear = element};
+  hsc_reduce_target from = {.partial = true};
+  hsc_reduce_target to = {.partial = false, .linear = element};
   if (!hsc_affine_add(&element, &part, size, &from.linear))
     return HSC_ERR(INTERNAL, "reduce: index of a part");
   int64_t bounds[3] = {0, size / lanes * lanes, size};
@@ -971,22 +974,22 @@ static hsc_status *emit_combine(context *cx, const char *name) {
     e->lanes = piece_lanes;
     e->vector_loop = piece_lanes > 1 ? 1 : -1;
     accumulators a = {.tail = true};
-    HSC_TRY(initial_values(cx, a.one, false));
+    HSC_TRY(hsc__reduce_initial_values(cx, a.one, false));
     for (int o = 0; o < cx->value_count; o++)
       a.one[o] = hsc__emit_widen(e, a.one[o]);
     hsc_lv phis[MAX_PARTS], next[MAX_PARTS];
     hsc_emit_open_loop inner = hsc__emit_open(e, 1, 0, hsc__emit_int(e, e->i64, 0),
                                               hsc__emit_int(e, e->i64, plan->partials), 1);
     int count = make_phis(cx, &inner, &a, phis);
-    hsc_emit_value values[MAX_ACCUMULATORS];
+    hsc_emit_value values[HSC_REDUCE_MAX_ACCUMULATORS];
     for (int o = 0; o < cx->value_count; o++)
       values[o] = load_value(cx, &from, o);
-    HSC_TRY(fold_in(cx, a.one, values));
+    HSC_TRY(hsc__reduce_fold_in(cx, a.one, values));
     list_parts(cx, &a, next);
     hsc__emit_close(e, &inner, phis, next, count);
     unlist_parts(cx, &a, next, 1);
     e->level = 1;
-    store_values(cx, &to, a.one);
+    hsc__reduce_store_values(cx, &to, a.one);
     hsc__emit_close(e, &outer, NULL, NULL, 0);
     hsc__emit_forget_lanes(e);
     e->lanes = 1;
@@ -998,7 +1001,7 @@ static hsc_status *emit_combine(context *cx, const char *name) {
 
 hsc_status *hsc__emit_reduce(hsc_emit_job *job, const char *name) {
   hsc_emitter *e = &job->e;
-  context *cx = HSC_NEW(e->arena, context);
+  hsc_reduce *cx = HSC_NEW(e->arena, hsc_reduce);
   HSC_TRY(hsc_arena_status(e->arena));
   make_context(cx, job);
   HSC_TRY(hsc__emit_begin_function(e, name, 3));
