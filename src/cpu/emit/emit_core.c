@@ -692,6 +692,19 @@ void hsc__emit_close_if(hsc_emitter *e, const hsc_emit_open_if *open) {
   hsc__emit_forget(e, open->level + 1);
 }
 
+void hsc__emit_mark_rare(hsc_emitter *e, hsc_lv branch) {
+  static const char kind[] = "prof";
+  static const char weights[] = "branch_weights";
+  LLVMMetadataRef parts[3] = {
+      hsc_ll.MDStringInContext2(e->context, weights, sizeof weights - 1),
+      hsc_ll.ValueAsMetadata(hsc__emit_int(e, e->i32, 1)),
+      hsc_ll.ValueAsMetadata(hsc__emit_int(e, e->i32, 1 << 20)),
+  };
+  LLVMMetadataRef node = hsc_ll.MDNodeInContext2(e->context, parts, HSC_COUNT_OF(parts));
+  unsigned id = hsc_ll.GetMDKindIDInContext(e->context, kind, sizeof kind - 1);
+  hsc_ll.SetMetadata(branch, id, hsc_ll.MetadataAsValue(e->context, node));
+}
+
 // ---- functions ----------------------------------------------------------------------------------
 
 static void add_function_attribute(hsc_emitter *e, const char *name) {

@@ -92,7 +92,7 @@ typedef struct hsc_emit_address {  // cached buffer + part of a sum
 
 // What sine and cosine of one argument share, made at `level` (emit_math.c).
 typedef struct hsc_emit_trig {
-  hsc_lv argument, quadrant, sine, cosine, big;
+  hsc_lv argument, quadrant, sine, cosine;
   int level, lanes;
 } hsc_emit_trig;
 
@@ -221,6 +221,9 @@ hsc_emit_value hsc__emit_load(hsc_emitter *e,
                               hsc_lv mask);
 void hsc__emit_store(
     hsc_emitter *e, hsc_lv buffer, hsc_type type, const hsc_affine *linear, hsc_emit_value value);
+
+// A conditional branch is hardly ever taken to its first block.
+void hsc__emit_mark_rare(hsc_emitter *e, hsc_lv branch);
 
 // Loops. open: makes loop number `loop` current at level loop + 1, with the counter running from
 // begin to end in steps; the phi's for carried values are made by the caller between open and

@@ -196,25 +196,69 @@ static hsc_lv any_of(const lanes *l, hsc_lv mask) {
   return hsc_ll.BuildICmp(B, LLVMIntNE, all, hsc_ll.ConstNull(bits), "");
 }
 
-// |x| reduced by multiples of pi/2 in f64, and both functions of the rest.
-static hsc_emit_trig reduce_and_fold(const lanes *l, hsc_lv x, int level) {
+// x less the nearest multiple of pi/2, in f64, and the number of that.
+static hsc_lv reduce_angle(const lanes *l, hsc_lv x, hsc_lv *out_quadrant) {
   hsc_emitter *e = l->e;
-  hsc_emit_trig t = {.argument = x, .level = level, .lanes = l->vector ? e->lanes : 1};
-  t.big = hsc_ll.BuildNot(B, compare(l, LLVMRealOLT, absolute(l, x), 1e8), "");
-  hsc_lv safe = pick(l, t.big, number(l, 0), x);
-  hsc_lv wide = hsc_ll.BuildFPExt(B, safe, l->wide, "");
+  hsc_lv wide = hsc_ll.BuildFPExt(B, x, l->wide, "");
   hsc_lv shift = wide_number(l, 6755399441055744.0);
   hsc_lv n = minus(l, multiply_add(l, wide, wide_number(l, HSC_TWO_OVER_PI), shift), shift);
   hsc_lv rest = without(l, wide, n, HSC_HALF_PI_HIGH);
   rest = without(l, rest, n, HSC_HALF_PI_LOW);
-  hsc_lv r = hsc_ll.BuildFPTrunc(B, rest, l->real, "");
-  t.quadrant = to_whole(l, n);
+  *out_quadrant = to_whole(l, n);
+  return hsc_ll.BuildFPTrunc(B, rest, l->real, "");
+}
+
+static hsc_lv join_of(
+    hsc_emitter *e, hsc_lv a, LLVMBasicBlockRef from_a, hsc_lv b, LLVMBasicBlockRef from_b) {
+  hsc_lv phi = hsc_ll.BuildPhi(B, hsc_ll.TypeOf(a), "");
+  hsc_ll.AddIncoming(phi, &a, &from_a, 1);
+  hsc_ll.AddIncoming(phi, &b, &from_b, 1);
+  return phi;
+}
+
+// Sine and cosine of what is left of x in its quadrant. Three ways: angles below pi/4 are left as
+// they are, which saves what comes next the wait for the way through f64; large ones go to the
+// functions that are called, whose results stand in quadrant 0.
+static hsc_emit_trig fold_angle(const lanes *l, hsc_lv x, int level) {
+  hsc_emitter *e = l->e;
+  hsc_emit_trig t = {.argument = x, .level = level, .lanes = l->vector ? e->lanes : 1};
+  LLVMBasicBlockRef from = e->tails[level];
+  LLVMBasicBlockRef reduce = hsc_ll.AppendBasicBlockInContext(e->context, e->function, "");
+  LLVMBasicBlockRef fold = hsc_ll.AppendBasicBlockInContext(e->context, e->function, "");
+  LLVMBasicBlockRef rare = hsc_ll.AppendBasicBlockInContext(e->context, e->function, "");
+  LLVMBasicBlockRef join = hsc_ll.AppendBasicBlockInContext(e->context, e->function, "");
+  hsc_lv size = absolute(l, x);
+  hsc_lv none = whole_number(l, 0);
+  hsc_lv beyond = hsc_ll.BuildNot(B, compare(l, LLVMRealOLT, size, 0.78539812), "");
+  hsc_ll.BuildCondBr(B, any_of(l, beyond), reduce, fold);
+
+  hsc_ll.PositionBuilderAtEnd(B, reduce);
+  hsc_lv quadrant;
+  hsc_lv left = reduce_angle(l, x, &quadrant);
+  hsc_lv big = hsc_ll.BuildNot(B, compare(l, LLVMRealOLT, size, 1e8), "");
+  hsc__emit_mark_rare(e, hsc_ll.BuildCondBr(B, any_of(l, big), rare, fold));
+
+  hsc_ll.PositionBuilderAtEnd(B, fold);
+  hsc_lv r = join_of(e, x, from, left, reduce);
+  quadrant = join_of(e, none, from, quadrant, reduce);
   hsc_lv s = multiply(l, r, r);
   hsc_lv p = polynomial(l, sin_terms, HSC_COUNT_OF(sin_terms), s);
-  t.sine = multiply_add(l, multiply(l, r, s), p, r);
+  hsc_lv sine = multiply_add(l, multiply(l, r, s), p, r);
   p = polynomial(l, cos_terms, HSC_COUNT_OF(cos_terms), s);
   hsc_lv near_one = without(l, number(l, 1), s, 0.5);
-  t.cosine = multiply_add(l, multiply(l, s, s), p, near_one);
+  hsc_lv cosine = multiply_add(l, multiply(l, s, s), p, near_one);
+  hsc_ll.BuildBr(B, join);
+
+  hsc_ll.PositionBuilderAtEnd(B, rare);
+  hsc_lv called_sine = hsc__emit_vmath(e, "sin", e->f32, &x, 1, l->vector);
+  hsc_lv called_cosine = hsc__emit_vmath(e, "cos", e->f32, &x, 1, l->vector);
+  hsc_ll.BuildBr(B, join);
+
+  e->tails[level] = join;
+  hsc__emit_at(e, level);
+  t.sine = join_of(e, sine, fold, called_sine, rare);
+  t.cosine = join_of(e, cosine, fold, called_cosine, rare);
+  t.quadrant = join_of(e, quadrant, fold, none, rare);
   return t;
 }
 
@@ -225,16 +269,14 @@ static const hsc_emit_trig *trig_parts(const lanes *l, hsc_lv x, int level) {
     if (e->trigs[i].argument == x && e->trigs[i].level == level && e->trigs[i].lanes == count)
       return &e->trigs[i];
   hsc_emit_trig *t = &e->trigs[e->trig_next++ % HSC_EMIT_TRIGS];
-  *t = reduce_and_fold(l, x, level);
+  *t = fold_angle(l, x, level);
   return t;
 }
 
-// Large arguments go to the function that is called, in a block of their own.
 static hsc_lv sine_or_cosine(const lanes *l, hsc_op op, hsc_lv x, int level) {
   hsc_emitter *e = l->e;
   const hsc_emit_trig *t = trig_parts(l, x, level);
   hsc_lv q = t->quadrant;
-  hsc_lv big = t->big;
   if (op == HSC_OP_COSINE)
     q = hsc_ll.BuildAdd(B, q, whole_number(l, 1), "");
   hsc_lv odd = hsc_ll.BuildAnd(B, q, whole_number(l, 1), "");
@@ -245,20 +287,7 @@ static hsc_lv sine_or_cosine(const lanes *l, hsc_op op, hsc_lv x, int level) {
   result = of_bits(l, hsc_ll.BuildXor(B, bits_of(l, result), sign, ""));
   if (op == HSC_OP_SINE)  // the sign of zero
     result = pick(l, compare(l, LLVMRealOEQ, x, 0), x, result);
-  hsc_lv any = any_of(l, big);
-  LLVMBasicBlockRef from = e->tails[level];
-  LLVMBasicBlockRef rare = hsc_ll.AppendBasicBlockInContext(e->context, e->function, "");
-  LLVMBasicBlockRef join = hsc_ll.AppendBasicBlockInContext(e->context, e->function, "");
-  hsc_ll.BuildCondBr(B, any, rare, join);
-  hsc_ll.PositionBuilderAtEnd(B, rare);
-  hsc_lv called = hsc__emit_vmath(e, op == HSC_OP_SINE ? "sin" : "cos", e->f32, &x, 1, l->vector);
-  hsc_ll.BuildBr(B, join);
-  e->tails[level] = join;
-  hsc__emit_at(e, level);
-  hsc_lv phi = hsc_ll.BuildPhi(B, l->real, "");
-  hsc_ll.AddIncoming(phi, &result, &from, 1);
-  hsc_ll.AddIncoming(phi, &called, &rare, 1);
-  return phi;
+  return result;
 }
 
 hsc_lv hsc__emit_math_in_place(hsc_emitter *e, hsc_op op, hsc_lv x, int level, bool vector) {

@@ -58,8 +58,11 @@ static hsc_status *eval_elementwise(hsc_small *s,
     s->cost += each * hsc__small_vectors(s, instr->shape.type, elements);
     return NULL;
   }
+  if (hsc__small_known_operation(s, instr, values, elements, out_value))
+    return NULL;
   hsc__small_lanes(s, elements);
   *out_value = hsc__emit_elementwise(s->e, instr, values);
+  hsc__small_learn_operation(s, instr, values, elements, *out_value);
   return NULL;
 }
 
@@ -341,6 +344,7 @@ static hsc_status *emit_while(hsc_small *s, const hsc_instr *loop, loop_state *s
   hsc__emit_at(e, inside);
   hsc_ll.BuildBr(B, head);
   e->level = outside;
+  hsc__small_forget(s, outside);
   // What does not change in the loop may have gone on in another block before it.
   for (int l = 0; l < state->count; l++)
     if (state->phi[l])
@@ -434,6 +438,7 @@ static hsc_status *emit_branch(
   }
   end->last = e->tails[e->level];
   e->level = outside;
+  hsc__small_forget(s, outside);
   return NULL;
 }
 

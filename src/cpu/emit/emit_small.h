@@ -2,6 +2,7 @@
 //
 //   emit_small.c        the walk: instructions, fusions, loops, branches; which loops are small
 //   emit_small_scope.c  values of instructions; refusals
+//   emit_small_memo.c   what was computed already
 //   emit_small_arrays.c which arrays of a loop's state stay in memory
 //   emit_small_lanes.c  values in registers: moves between lanes
 //   emit_small_folds.c  reductions and products of values in registers
@@ -20,6 +21,7 @@ enum {
   HSC_SMALL_MAX_SLOTS = 256,  // arrays in memory
   HSC_SMALL_MAX_DEPTH = 16,   // of loops and branches in each other
   HSC_SMALL_MAX_RUNS = 64,    // pieces of memory that one slice is read from
+  HSC_SMALL_KNOWN = 256,      // chains of what was computed
 };
 
 // An array that lies in memory while the loop runs: only slices of it are read and written.
@@ -44,6 +46,8 @@ typedef struct hsc_small_scope {
   uint32_t capacity;
 } hsc_small_scope;
 
+typedef struct hsc_small_known hsc_small_known;
+
 typedef struct hsc_small {
   hsc_emitter *e;
   bool dry;
@@ -51,6 +55,7 @@ typedef struct hsc_small {
   int depth;    // of loops and branches around the code that is being made
   hsc_small_slot slots[HSC_SMALL_MAX_SLOTS];
   int32_t slot_count;
+  hsc_small_known *known[HSC_SMALL_KNOWN];
   LLVMBasicBlockRef rooms;  // the first block, where memory of the function's own is reserved
 } hsc_small;
 
@@ -66,6 +71,27 @@ HSC_MUST_USE hsc_status *hsc__small_scope_init(hsc_small *s,
 void hsc__small_scope_set(hsc_small_scope *scope, const hsc_instr *instr, hsc_small_value *leaves);
 // What was set for it.
 hsc_small_value *hsc__small_scope_get(const hsc_small_scope *scope, const hsc_instr *instr);
+
+// ---- emit_small_memo.c --------------------------------------------------------------------------
+
+// Whether an elementwise operation, of these operands on so many elements, or picked lanes
+// (hsc__small_pick) were computed before; and notes that they were. Not while dry.
+bool hsc__small_known_operation(hsc_small *s,
+                                const hsc_instr *instr,
+                                const hsc_emit_value *operands,
+                                int64_t elements,
+                                hsc_emit_value *out_value);
+void hsc__small_learn_operation(hsc_small *s,
+                                const hsc_instr *instr,
+                                const hsc_emit_value *operands,
+                                int64_t elements,
+                                hsc_emit_value value);
+bool hsc__small_known_pick(
+    hsc_small *s, hsc_lv from, const int32_t *map, int64_t elements, hsc_emit_value *out_value);
+void hsc__small_learn_pick(
+    hsc_small *s, hsc_lv from, const int32_t *map, int64_t elements, hsc_emit_value value);
+// A loop or a branch has ended, and code goes on at `level`.
+void hsc__small_forget(hsc_small *s, int level);
 
 // ---- emit_small_arrays.c ------------------------------------------------------------------------
 

@@ -46,13 +46,17 @@ hsc_emit_value hsc__small_pick(
   hsc_emitter *e = s->e;
   if (!value.vector || is_same(map, from, elements))
     return value;
+  hsc_lv all = value.v;
+  if (hsc__small_known_pick(s, all, map, elements, &value))
+    return value;
   hsc__emit_at(e, value.level);
   if (elements == 1) {
-    value.v = hsc_ll.BuildExtractElement(B, value.v, hsc__emit_int(e, e->i32, map[0]), "");
+    value.v = hsc_ll.BuildExtractElement(B, all, hsc__emit_int(e, e->i32, map[0]), "");
     value.vector = false;
-    return value;
+  } else {
+    value.v = shuffle(e, all, hsc_ll.GetPoison(hsc_ll.TypeOf(all)), map, elements);
   }
-  value.v = shuffle(e, value.v, hsc_ll.GetPoison(hsc_ll.TypeOf(value.v)), map, elements);
+  hsc__small_learn_pick(s, all, map, elements, value);
   return value;
 }
 
