@@ -3,6 +3,8 @@
 
 #include <stdlib.h>
 
+#include "formats/common/formats.h"
+
 static hsc_cpu_device *device;
 
 hsc_cpu_device *kernel_case_device(void) {
@@ -27,9 +29,8 @@ int64_t kernel_case_below(kernel_case *c, int64_t bound) {
   return (int64_t)hsc_random_below(&c->random, (uint64_t)bound);
 }
 
-hsc_instr *kernel_case_input(
-    kernel_case *c, hsc_type type, int rank, const int64_t *dims, int range) {
-  hsc_shape shape = hsc_shape_array(c->module->arena, type, rank, dims);
+static void add_literal(kernel_case *c, hsc_shape shape, int range) {
+  hsc_type type = shape.type;
   hsc_literal *literal = NULL;
   EXPECT_OK(hsc_literal_create(c->module->arena, &shape, &literal));
   bool is_unsigned = hsc_type_class_of(type) == HSC_CLASS_UNSIGNED || type == HSC_TYPE_PRED;
@@ -44,11 +45,26 @@ hsc_instr *kernel_case_input(
     else
       hsc_literal_set_int(literal, i, value);
   }
+  c->inputs[c->input_count++] = literal;
+}
+
+hsc_instr *kernel_case_input(
+    kernel_case *c, hsc_type type, int rank, const int64_t *dims, int range) {
+  hsc_shape shape = hsc_shape_array(c->module->arena, type, rank, dims);
   char name[16];
   snprintf(name, sizeof name, "x%d", c->input_count);
   hsc_instr *parameter = hsc_build_parameter(&c->b, c->input_count, shape, name);
-  c->inputs[c->input_count++] = literal;
+  add_literal(c, shape, range);
   return parameter;
+}
+
+void kernel_case_begin_text(kernel_case *c, uint64_t seed, const char *text, int range) {
+  *c = (kernel_case){.seed = seed};
+  hsc_random_init(&c->random, seed * 7919 + 13);
+  EXPECT_OK(hsc_hlo_text_parse(hsc_view_of(text), "case.hlo", &c->module));
+  EXPECT_OK(hsc_module_verify(c->module));
+  for (int p = 0; p < c->module->entry->parameter_count; p++)
+    add_literal(c, c->module->entry->parameters[p]->shape, range);
 }
 
 static void fail_with_module(const kernel_case *c, const char *why) {
@@ -58,10 +74,16 @@ static void fail_with_module(const kernel_case *c, const char *why) {
 }
 
 void kernel_case_check(kernel_case *c, hsc_instr *root, uint64_t max_ulp) {
-  char why[512];
   hsc_status *status = hsc_builder_finish(&c->b, root, &c->module->entry);
   if (status)
     fail_with_module(c, hsc_status_message(status));
+  kernel_case_check_module(c, max_ulp);
+}
+
+void kernel_case_check_module(kernel_case *c, uint64_t max_ulp) {
+  char why[512];
+  const hsc_instr *root = c->module->entry->root;
+  hsc_status *status;
   hsc_arena *arena = NULL;
   EXPECT_OK(hsc_arena_create(&arena));
   hsc_literal *expected = NULL;

@@ -32,5 +32,9 @@ hsc_instr *kernel_case_input(
 int64_t kernel_case_below(kernel_case *c, int64_t bound);
 // max_ulp: allowed distance of floats.
 void kernel_case_check(kernel_case *c, hsc_instr *root, uint64_t max_ulp);
+// A program in HLO text, instead of kernel_case_begin and _input: parameters get numbers as
+// kernel_case_input gives them, which the caller may overwrite. Ends with kernel_case_check_module.
+void kernel_case_begin_text(kernel_case *c, uint64_t seed, const char *text, int range);
+void kernel_case_check_module(kernel_case *c, uint64_t max_ulp);
 hsc_cpu_device *kernel_case_device(void);
 void kernel_case_end_all(void);
