@@ -13,9 +13,11 @@ programs. Both sides sit in a worker each, as in bench/vs_xla.py, and take turns
 turn runs a program for about --block-ms. A ratio (hloscope / XLA:CPU) is made from the medians of
 one round; what is shown is the median of the rounds with a 95 % bootstrap interval. `processor` is
 the ratio of the processor time of all threads of the two workers: on a machine that others use it
-says more than the clock. `limit` is the least time by the machine's measured peaks (`hloscope
-devices --calibrate`): flops of the program at the rate for its type, bytes of arguments and results
-once, 2 us of dispatch; `share` is limit / run. `memory` is the ratio of what the workers' resident
+says more than the clock. `limit` is the least time by the machine's measured peaks: what
+the best known algorithm computes, at the rate for its type (`hloscope devices --calibrate`), bytes
+of arguments and results once, at the rate of sums over as many bytes (those that fit a cache are
+read from it), 2 us of dispatch; `share` is limit / run. A share above 1.1 is of no limit: the row
+says so, and the last row counts them. `memory` is the ratio of what the workers' resident
 sets grew to while each compiled and ran the program once, inputs included, at least a MiB: measured
 after the rounds, ours in a worker of its own for each program, XLA:CPU's in one that gives freed
 blocks back (--no-memory leaves it out). Sorted by ratio, the slowest first.
@@ -54,6 +56,9 @@ LEAST_GROWTH_BYTES = 1 << 20
 # Operations a second beside those in f32, for the limit: what vector registers hold of the type,
 # and products of narrow types.
 RATES = {"f64": 0.5, "c128": 0.5, "bf16": 2, "s8": 4, "u8": 4}
+# Sums of so many bytes say how fast each level of memory is.
+LEVELS = [1 << shift for shift in range(19, 29)]
+MOST_SHARE = 1.1
 BYTES = {
     "pred": 1,
     "s8": 1,
@@ -263,6 +268,42 @@ def moved_bytes(shapes):
     return total
 
 
+def byte_rates(side, folder):
+    """[(bytes, bytes/s)], by rising size: the fastest of several sums over each level's bytes,
+    without what a sum of nothing takes."""
+
+    def least_seconds(count):
+        path = folder / f"sum_{count}.hlo"
+        path.write_text(
+            "HloModule sum\n\nadd {\n  a = f32[] parameter(0)\n  b = f32[] parameter(1)\n"
+            f"  ROOT s = f32[] add(a, b)\n}}\n\nENTRY main {{\n  x = f32[{count}] parameter(0)\n"
+            "  z = f32[] constant(0)\n  ROOT r = f32[] reduce(x, z), dimensions={0},"
+            " to_apply=add\n}\n"
+        )
+        row = {"name": path.stem, "path": str(path)}
+        side.run(row, 3)
+        seconds = min(side.run(row, max(8, min(200, (1 << 27) // count))))
+        side.forget(row)
+        return seconds
+
+    nothing = least_seconds(16)
+    found = [(size, size / max(least_seconds(size // 4) - nothing, size / 1e13)) for size in LEVELS]
+    # A larger level is no faster than the ones below it: what looks so was measured at a bad moment.
+    for at in range(len(found) - 2, -1, -1):
+        found[at] = (found[at][0], max(found[at][1], found[at + 1][1]))
+    return found
+
+
+def byte_seconds(size, rates):
+    """At the rate of the largest level that holds no more than that: what a part in a faster one
+    could save is not lost."""
+    rate = rates[0][1]
+    for level, there in rates:
+        if level <= size:
+            rate = there
+    return size / rate
+
+
 def limit(result, peaks):
     """Seconds below which a run cannot come, and what sets that; None where nothing is known."""
     about = result.get("about")
@@ -274,16 +315,17 @@ def limit(result, peaks):
     )
     shapes, kinds = f"{inputs} {outputs}", re.findall(r"(\w+)\[", inputs) or ["f32"]
     rate = peaks[0] * RATES.get(max(kinds, key=kinds.count), 1)
-    flops = max(about.get("flops") or 0, 0)
+    # The compiler may have found that less is to be done.
+    flops = max(min(about.get("least_flops") or 0, about.get("flops") or 0), 0)
     return max(
         (flops / rate, "flops"),
-        (moved_bytes(shapes) / peaks[1], "bytes"),
+        (byte_seconds(moved_bytes(shapes), peaks[1]), "bytes"),
         (DISPATCH_SECONDS, "dispatch"),
     )
 
 
 def table(results, peaks):
-    draw, lines, rows = random.Random(0), [], []
+    draw, lines, rows, no_limits = random.Random(0), [], [], 0
     for name, result in results.items():
         values = ratios(result, "run")
         if not values:
@@ -304,11 +346,12 @@ def table(results, peaks):
             for side in ("xla", "hloscope")
         }
         least = limit(result, peaks)
-        share = (
-            f"{least[0] / middle['hloscope']:.0%} of {text_seconds(least[0])} ({least[1]})"
-            if least
-            else ""
-        )
+        share = ""
+        if least:
+            reached = least[0] / middle["hloscope"]
+            share = f"{reached:.0%} of {text_seconds(least[0])} ({least[1]})"
+            if reached > MOST_SHARE:
+                share, no_limits = f"not a limit: {share}", no_limits + 1
         compiles = result["compile"]
         lines.append(
             f"| {name} | {text_seconds(middle['xla'])} | {text_seconds(middle['hloscope'])} |"
@@ -334,7 +377,9 @@ def table(results, peaks):
             f"| **geometric mean of {len(rows)}** | | | **{text_ratio(mean)}** |"
             f" **{text_ratio(geometric_mean(processor, draw))}**, above 1: {above} |"
             f" **{statistics.geometric_mean(compiles):.3f}** | {memory_summary(memory)} | slower"
-            f" with the whole interval: {slower} |"
+            f" with the whole interval: {slower}"
+            + (f"; not limits: {no_limits}" if no_limits else "")
+            + " |"
         )
     return "\n".join(head + lines), [(row[1], row[0]) for row in rows]
 
@@ -438,12 +483,12 @@ def main():
         check=True,
     )
     row = json.loads(answer.stdout)["rows"][0]
-    peaks = (row["flop_rate"], row["byte_rate"])
 
     def make_sides():
         return [Xla(python), Hloscope(options.hloscope, options.plugin)]
 
     sides = make_sides()
+    peaks = (row["flop_rate"], byte_rates(sides[1], folder))
     results = measure(sides, rows, options)
     for side in sides:
         side.worker.close()
@@ -454,7 +499,8 @@ def main():
         f"\n\n{before.get('cpu', 'unknown CPU')}, {before['cores']} cores, load"
         f" {before['load_average'][0]:.2f} before and {os.getloadavg()[0]:.2f} after;"
         f" {options.rounds} rounds in {time.time() - start:.0f} s; peaks {peaks[0] / 1e9:.0f}"
-        f" GFLOP/s and {peaks[1] / 1e9:.1f} GB/s; {version()}."
+        f" GFLOP/s and {peaks[1][0][1] / 1e9:.0f} to {peaks[1][-1][1] / 1e9:.0f} GB/s (sums of"
+        f" {LEVELS[0] / 1e6:.1f} to {LEVELS[-1] / 1e6:.0f} MB); {version()}."
     )
     if before["load_average"][0] > vs_xla.BUSY_LOAD * before["cores"]:
         text += (

@@ -1,6 +1,7 @@
 // worker_describe.c - what is known about a compiled program, and what one compile with its own
 // options leaves behind.
 #include "base/files/file_io.h"
+#include "hlo/cost/least_work.h"
 #include "worker/worker_counts.h"
 #include "worker/worker_internal.h"
 
@@ -181,6 +182,9 @@ hsc_status *hsc__job_describe(hsc_worker *worker, json_t *request, hsc_json *ans
     optimized_to = NULL;
   HSC_TRY(write_code(program, executable->executable, optimized_to, answer));
   HSC_TRY(hsc_write_module_count(answer, "text", program->module, false));
+  double least = 0;
+  HSC_TRY(hsc_module_least_flops(program->module, &least));
+  hsc_json_kv_double(answer, "least_flops", least);
   hsc_json_kv_string(answer, "compile", hsc__outcome_text(how.outcome));
   hsc_json_kv_int(answer, "lookup_ns", how.lookup_ns);
   hsc_json_kv_int(answer, "compile_ns", how.compile_ns);
