@@ -288,7 +288,7 @@ def byte_rates(side, folder):
 
     nothing = least_seconds(16)
     found = [(size, size / max(least_seconds(size // 4) - nothing, size / 1e13)) for size in LEVELS]
-    # A larger level is no faster than the ones below it: what looks so was measured at a bad moment.
+    # No level is faster than a smaller one: what looks so was measured at a bad moment.
     for at in range(len(found) - 2, -1, -1):
         found[at] = (found[at][0], max(found[at][1], found[at + 1][1]))
     return found

@@ -389,7 +389,8 @@ typedef struct hsc_emit_job {  // what analysis found, kept for emission
   hsc_emit_space space;
   hsc_kernel_plan plan;
   int lanes;
-  int columns;  // of short rows, written out: hsc__emit_choose_columns, hsc__reduce_choose_short_rows
+  // Of short rows, written out: hsc__emit_choose_columns, hsc__reduce_choose_short_rows.
+  int columns;
 } hsc_emit_job;
 HSC_MUST_USE hsc_status *hsc__emit_plan_loop(hsc_emit_job *job, uint64_t *in_place);
 HSC_MUST_USE hsc_status *hsc__emit_loop(hsc_emit_job *job, const char *name);

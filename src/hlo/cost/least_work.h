@@ -1,5 +1,5 @@
-// least_work.h - the arithmetic that a program cannot do without, for limits that a measured time is
-// held against.
+// least_work.h - the arithmetic that a program cannot do without, for limits that a measured time
+// is held against.
 //
 // hsc_instr_cost counts as XLA does: a cumulative sum as one sum for each window, a Fourier
 // transform of several dimensions by the product of their logarithms. Those are costs of one way to
