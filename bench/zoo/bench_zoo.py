@@ -20,7 +20,9 @@ read from it), 2 us of dispatch; `share` is limit / run. A share above 1.1 is of
 says so, and the last row counts them. `memory` is the ratio of what the workers' resident
 sets grew to while each compiled and ran the program once, inputs included, at least a MiB: measured
 after the rounds, ours in a worker of its own for each program, XLA:CPU's in one that gives freed
-blocks back (--no-memory leaves it out). Sorted by ratio, the slowest first.
+blocks back (--no-memory leaves it out). Pages of files are left out on both sides: libraries are
+shared by all processes, and XLA:CPU's worker has met them all after a few programs. So is the copy
+of the inputs that our worker keeps beside the device's, to give them to other devices. Sorted by ratio, the slowest first.
 """
 
 import argparse
@@ -205,12 +207,15 @@ def peak_memory(make_sides, rows, results):
                 side.run(small, 1)
                 side.forget(small)
             pid = side.worker.process.pid
-            resident = process_bytes(pid, "VmRSS")
+            resident, files = process_bytes(pid, "VmRSS"), process_bytes(pid, "RssFile")
             pathlib.Path(f"/proc/{pid}/clear_refs").write_text("5")  # the peak starts from here
             try:
                 side.compile(row)
                 side.run(row, 1)
                 peak = process_bytes(pid, "VmHWM") - resident
+                peak -= max(0, process_bytes(pid, "RssFile") - files)
+                if name == "hloscope":
+                    peak -= moved_bytes(side_shapes(results[row["name"]]["about"], "inputs"))
                 results[row["name"]].setdefault("memory", {})[name] = peak
                 side.forget(row)
             except WorkerError as error:
@@ -304,15 +309,17 @@ def byte_seconds(size, rates):
     return size / rate
 
 
+def side_shapes(about, side):
+    """The shapes of its inputs or outputs, as one text."""
+    return " ".join(one if isinstance(one, str) else one["shape"] for one in about[side])
+
+
 def limit(result, peaks):
     """Seconds below which a run cannot come, and what sets that; None where nothing is known."""
     about = result.get("about")
     if not about:
         return None
-    inputs, outputs = (
-        " ".join(one if isinstance(one, str) else one["shape"] for one in about[side])
-        for side in ("inputs", "outputs")
-    )
+    inputs, outputs = side_shapes(about, "inputs"), side_shapes(about, "outputs")
     shapes, kinds = f"{inputs} {outputs}", re.findall(r"(\w+)\[", inputs) or ["f32"]
     rate = peaks[0] * RATES.get(max(kinds, key=kinds.count), 1)
     # The compiler may have found that less is to be done.
