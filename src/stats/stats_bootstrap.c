@@ -125,18 +125,26 @@ static double wide_tail(double confidence, size_t n) {
          hsc_stats_t_quantile(0.5 - 0.5 * confidence, (double)(n - 1));
 }
 
+// Whether there are ends at all: a statistic is NaN of a resample, or was refused memory there.
+static bool is_known(const double *values, size_t count, const double *left_out, size_t n) {
+  return !hsc__has_nan(values, count) && !hsc__has_nan(left_out, n);
+}
+
+// Rounding decides in which order equal samples were added up, not which of two values is larger.
+static bool is_tie(double value, double estimate) {
+  return value == estimate || fabs(value - estimate) <= 1e-12 * fabs(estimate);
+}
+
 // The ends of a BCa interval from the resampled values, which are sorted here. `z_tail` is the
 // normal quantile of the lower tail. No spread: a point.
 static void bca_ends(
     double *values, size_t count, double estimate, double a, double z_tail, hsc_interval *out) {
   double below = 0;
   for (size_t r = 0; r < count; r++) {
-    if (values[r] < estimate)
-      below += 1;
-    else if (values[r] == estimate)
+    if (is_tie(values[r], estimate))
       below += 0.5;
-    else
-      below += 0;
+    else if (values[r] < estimate)
+      below += 1;
   }
   hsc_sort_doubles(values, count);
   if (values[0] == values[count - 1]) {
@@ -183,10 +191,11 @@ hsc_status *hsc_stats_bootstrap(hsc_statistic statistic,
     resample_generic(statistic, x, n, &random, values, count, sample);
 
   double a = acceleration(statistic, is_median ? sample : x, n, sample, left_out);
-  bca_ends(values, count, estimate, a,
-           o.widen_small ? wide_tail(o.confidence, n)
-                         : hsc_stats_normal_quantile(0.5 - 0.5 * o.confidence),
-           out_interval);
+  if (is_known(values, count, left_out, n))
+    bca_ends(values, count, estimate, a,
+             o.widen_small ? wide_tail(o.confidence, n)
+                           : hsc_stats_normal_quantile(0.5 - 0.5 * o.confidence),
+             out_interval);
 
 done:
   hsc_free(sample);
@@ -265,7 +274,9 @@ hsc_status *hsc_stats_bootstrap_blocks(hsc_statistic statistic,
     left_out[b] = statistic(sample, n - block_sizes[b]);
   }
   double wider = wide_tail(o.confidence, block_count);
-  if (block_count < FEW_BLOCKS) {
+  if (!is_known(values, o.resample_count, left_out, block_count)) {
+    // no ends
+  } else if (block_count < FEW_BLOCKS) {
     few_block_ends(values, o.resample_count, estimate, -wider, out_interval);
   } else {
     bca_ends(values, o.resample_count, estimate, skew_of_left_out(left_out, block_count), wider,

@@ -146,7 +146,8 @@ double hsc_stats_mann_whitney(
     if (ties == 0 && (nx <= 8 || ny <= 8)) {
       size_t smaller_side = nx < ny ? nx : ny;
       size_t larger_side = nx < ny ? ny : nx;
-      p = fmin(1, 2 * exact_upper_tail(smaller_side, larger_side, larger));
+      double tail = exact_upper_tail(smaller_side, larger_side, larger);
+      p = tail > 0.5 ? 1 : 2 * tail;  // NaN, for want of memory, stays NaN
     } else {
       double variance = pairs / 12 * ((total + 1) - ties / (total * (total - 1)));
       p = variance > 0

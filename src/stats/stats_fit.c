@@ -186,11 +186,13 @@ hsc_interval hsc_fit_predict(const hsc_fit *fit, const double *row, double weigh
   return (hsc_interval){value, value - reach, value + reach};
 }
 
-// Sum of t (t - 1) (2 t + 5) over groups of t equal values.
+// Sum of t (t - 1) (2 t + 5) over groups of t equal values. Without memory: NaN.
 static double kendall_ties(const double *values, size_t n) {
   double *sorted = hsc__sorted_copy(values, n);
+  if (!sorted)
+    return NAN;
   double sum = 0;
-  for (size_t i = 0; sorted && i < n;) {
+  for (size_t i = 0; i < n;) {
     size_t from = i;
     while (i < n && sorted[i] == sorted[from])
       i++;
@@ -233,6 +235,10 @@ hsc_status *hsc_stats_theil_sen(const double *x,
   hsc_sort_doubles(slopes, count);
   double m = (double)n;
   double variance = (m * (m - 1) * (2 * m + 5) - kendall_ties(x, n) - kendall_ties(y, n)) / 18;
+  if (isnan(variance)) {
+    hsc_free(slopes);
+    return hsc_status_out_of_memory();
+  }
   double reach = -hsc_stats_normal_quantile(0.5 - 0.5 * confidence) * sqrt(fmax(0, variance));
   double low = fmax(nearbyint(((double)count - reach) / 2) - 1, 0);
   double high = fmin(nearbyint(((double)count + reach) / 2), (double)count - 1);
@@ -286,6 +292,12 @@ hsc_status *hsc_stats_fit_nonnegative(const double *design,
         part[i * count + j] = design[i * p + terms[j]];
     hsc_fit fit;
     hsc_status *status = hsc_stats_fit(part, y, weights, n, count, 0.95, &fit);
+    if (hsc_status_code(status) == HSC_RESOURCE_EXHAUSTED) {
+      // not a choice that does not fit: it may be the best one
+      hsc_status_free(first);
+      hsc_free(part);
+      return status;
+    }
     if (status && !first)
       first = status;
     else

@@ -5,6 +5,10 @@
 
 bool hsc__has_nan(const double *x, size_t n);
 double *hsc__sorted_copy(const double *x, size_t n);  // heap; NULL when there is no memory
+// hsc_stats_median and hsc_stats_mad in the caller's scratch [n]: NaN says something of the samples
+// then, and nothing of memory.
+double hsc__median_in(const double *x, size_t n, double *scratch);
+double hsc__mad_in(const double *x, size_t n, double *scratch);
 double hsc__median_sorted(const double *sorted, size_t n);
 double hsc__quantile_sorted(const double *sorted, size_t n, double q);
 // Defaults filled in and checked. options may be NULL.

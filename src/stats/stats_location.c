@@ -197,23 +197,25 @@ static double select_rank(double *x, size_t n, size_t k) {
   return x[k];
 }
 
-double hsc_stats_median(const double *x, size_t n) {
+double hsc__median_in(const double *x, size_t n, double *scratch) {
   if (n == 0 || hsc__has_nan(x, n))
     return NAN;
-  double *copy = hsc_alloc(n * sizeof(double));
-  if (!copy)
-    return NAN;
-  memcpy(copy, x, n * sizeof(double));
-  double upper = select_rank(copy, n, n / 2);
-  double lower = upper;
-  if (n % 2 == 0) {
-    lower = copy[0];  // the largest of those before it
-    for (size_t i = 1; i < n / 2; i++)
-      if (copy[i] > lower)
-        lower = copy[i];
-  }
-  hsc_free(copy);
-  return n % 2 ? upper : (lower + upper) / 2;
+  memmove(scratch, x, n * sizeof(double));
+  double upper = select_rank(scratch, n, n / 2);
+  if (n % 2)
+    return upper;
+  double lower = scratch[0];  // the largest of those before it
+  for (size_t i = 1; i < n / 2; i++)
+    if (scratch[i] > lower)
+      lower = scratch[i];
+  return (lower + upper) / 2;
+}
+
+double hsc_stats_median(const double *x, size_t n) {
+  double *scratch = hsc_alloc(n * sizeof(double) + 1);
+  double median = scratch ? hsc__median_in(x, n, scratch) : NAN;
+  hsc_free(scratch);
+  return median;
 }
 
 double hsc_stats_quantile(const double *x, size_t n, double q) {
@@ -246,17 +248,18 @@ double hsc_stats_quantile_hd(const double *x, size_t n, double q) {
   return value;
 }
 
-double hsc_stats_mad(const double *x, size_t n) {
-  double median = hsc_stats_median(x, n);
+double hsc__mad_in(const double *x, size_t n, double *scratch) {
+  double median = hsc__median_in(x, n, scratch);
   if (isnan(median))
     return NAN;
-  double *deviation = hsc_alloc(n * sizeof(double));
-  if (!deviation)
-    return NAN;
   for (size_t i = 0; i < n; i++)
-    deviation[i] = fabs(x[i] - median);
-  hsc_sort_doubles(deviation, n);
-  double mad = hsc__median_sorted(deviation, n);
-  hsc_free(deviation);
-  return mad * 1.482602218505602;  // 1 / Phi^-1(3/4)
+    scratch[i] = fabs(x[i] - median);
+  return hsc__median_in(scratch, n, scratch) * 1.482602218505602;  // 1 / Phi^-1(3/4)
+}
+
+double hsc_stats_mad(const double *x, size_t n) {
+  double *scratch = hsc_alloc(n * sizeof(double) + 1);
+  double mad = scratch ? hsc__mad_in(x, n, scratch) : NAN;
+  hsc_free(scratch);
+  return mad;
 }

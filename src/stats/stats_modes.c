@@ -121,8 +121,9 @@ static bool is_valley(
   return chance < 0.001;
 }
 
-// Peaks of the density on the working scale v (sorted). Returns how many; room for GRID.
-static size_t find_peaks(const double *v, size_t n, peak *peaks, double *out_half) {
+// Peaks of the density on the working scale v (sorted); room for GRID.
+static hsc_status *find_peaks(
+    const double *v, size_t n, peak *peaks, size_t *out_count, double *out_half) {
   double low = v[0];
   double high = v[n - 1];
   double margin = 0.1 * (high - low);
@@ -133,7 +134,8 @@ static size_t find_peaks(const double *v, size_t n, peak *peaks, double *out_hal
   cosines *table = hsc_alloc(sizeof *table);
   size_t count = 0;
   size_t distinct = 1;
-  if (!histogram || !table)
+  hsc_status *status = histogram && table ? NULL : hsc_status_out_of_memory();
+  if (status)
     goto done;
   double *coefficients = histogram + GRID;
   double *density = coefficients + GRID;
@@ -181,12 +183,13 @@ static size_t find_peaks(const double *v, size_t n, peak *peaks, double *out_hal
         least = i;
     peaks[p].valley = low + ((double)least + 0.5) * width;
   }
+  *out_count = count;
   *out_half = bandwidth;
 
 done:
   hsc_free(histogram);
   hsc_free(table);
-  return count;
+  return status;
 }
 
 // The valleys that count, from the shallowest to the deepest: those that do not join their two
@@ -236,7 +239,7 @@ hsc_status *hsc_stats_modes(
     bool positive = sorted[0] > 0;  // times differ by factors
     for (size_t i = 0; i < m; i++)
       v[i] = positive ? log(sorted[i]) : sorted[i];
-    count = find_peaks(v, m, peaks, &half);
+    HSC_GOTO(find_peaks(v, m, peaks, &count, &half));
     count = count ? join(v, m, peaks, count, half) : 1;
     // Levels that lie closer than 2 % are one for people.
     for (size_t p = 0; positive && p + 1 < count;) {

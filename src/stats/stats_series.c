@@ -55,14 +55,14 @@ static double noise_variance(const double *x,
   double floor = 1e-12 * range * range;
   if (kind == HSC_CHANGE_MEAN_VARIANCE || n < 3)
     return floor;
-  double *difference = hsc_alloc((n - 1) * sizeof(double));
+  double *difference = hsc_alloc(2 * (n - 1) * sizeof(double));
   if (!difference) {
     *out_status = hsc_status_out_of_memory();
     return floor;
   }
   for (size_t i = 0; i + 1 < n; i++)
     difference[i] = x[i + 1] - x[i];
-  double sd = hsc_stats_mad(difference, n - 1) / 1.414213562373095;
+  double sd = hsc__mad_in(difference, n - 1, difference + n - 1) / 1.414213562373095;
   hsc_free(difference);
   return fmax(sd * sd, floor);
 }
@@ -256,10 +256,11 @@ hsc_status *hsc_stats_classify(const double *x, size_t n, hsc_series *out_series
   if (n < 4 || hsc__has_nan(x, n))
     return NULL;
   double *clean = hsc_alloc(n * sizeof(double));
+  double *scratch = hsc_alloc(n * sizeof(double));
   size_t *starts = hsc_alloc((n + 1) * sizeof(size_t));
   size_t count = 0;
   hsc_status *status = NULL;
-  if (!clean || !starts) {
+  if (!clean || !scratch || !starts) {
     status = hsc_status_out_of_memory();
     goto done;
   }
@@ -270,14 +271,14 @@ hsc_status *hsc_stats_classify(const double *x, size_t n, hsc_series *out_series
 
   // Walk back from the last segment while the level stays the same.
   size_t last = count ? starts[count - 1] : 0;
-  double level = hsc_stats_median(clean + last, n - last);
-  double noise = n - last >= 4 ? hsc_stats_mad(clean + last, n - last) : 0;
+  double level = hsc__median_in(clean + last, n - last, scratch);
+  double noise = n - last >= 4 ? hsc__mad_in(clean + last, n - last, scratch) : 0;
   double tolerance = fmax(0.05 * fabs(level), noise);
   size_t steady = last;
   size_t k = count;
   while (k > 0) {
     size_t from = k >= 2 ? starts[k - 2] : 0;
-    if (fabs(hsc_stats_median(clean + from, starts[k - 1] - from) - level) > tolerance)
+    if (fabs(hsc__median_in(clean + from, starts[k - 1] - from, scratch) - level) > tolerance)
       break;
     steady = from;
     k--;
@@ -288,16 +289,17 @@ hsc_status *hsc_stats_classify(const double *x, size_t n, hsc_series *out_series
     s.series_class = HSC_SERIES_NO_STEADY_STATE;
   } else {
     s.series_class =
-        hsc_stats_median(clean, steady) > level ? HSC_SERIES_WARM_UP : HSC_SERIES_SLOW_DOWN;
+        hsc__median_in(clean, steady, scratch) > level ? HSC_SERIES_WARM_UP : HSC_SERIES_SLOW_DOWN;
   }
   if (s.series_class != HSC_SERIES_NO_STEADY_STATE) {
     s.steady_start = steady;
-    s.steady_median = hsc_stats_median(x + steady, n - steady);
+    s.steady_median = hsc__median_in(x + steady, n - steady, scratch);
   }
   *out_series = s;
 
 done:
   hsc_free(clean);
+  hsc_free(scratch);
   hsc_free(starts);
   return status;
 }
