@@ -3,6 +3,7 @@
 #include "cli/options.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <math.h>
 #include <stdlib.h>
 
@@ -123,33 +124,55 @@ static hsc_status *set_choice(const hsc_option *option,
   return status;
 }
 
+static hsc_status *set_whole_number(const hsc_option *option,
+                                    const char *text,
+                                    void *args,
+                                    hsc_arena *arena) {
+  char *end;
+  errno = 0;
+  long long value = strtoll(text, &end, 10);
+  if (end == text || *end)
+    return HSC_ERR(INVALID_ARGUMENT, "%s: '%s' is not a whole number", shown_name(option, arena),
+                   text);
+  long long most = option->size == sizeof(int) ? INT_MAX : INT64_MAX;
+  if (value < option->min_int)
+    return HSC_ERR(INVALID_ARGUMENT, "%s: %s is out of range, the least is %lld",
+                   shown_name(option, arena), text, (long long)option->min_int);
+  if (errno == ERANGE || value > most)
+    return HSC_ERR(INVALID_ARGUMENT, "%s: %s is out of range, the most is %lld",
+                   shown_name(option, arena), text, most);
+  set_int(option, args, value);
+  return NULL;
+}
+
+static hsc_status *set_number(const hsc_option *option,
+                              const char *text,
+                              void *args,
+                              hsc_arena *arena) {
+  char *end;
+  double value = strtod(text, &end);
+  if (end == text || *end || !isfinite(value))
+    return HSC_ERR(INVALID_ARGUMENT, "%s: '%s' is not a number", shown_name(option, arena), text);
+  bool is_default = value == option->default_double;
+  if (value < 0 && !is_default)
+    return HSC_ERR(INVALID_ARGUMENT, "%s: %s is out of range, the least is 0",
+                   shown_name(option, arena), text);
+  if (value > HSC_OPTION_MOST)
+    return HSC_ERR(INVALID_ARGUMENT, "%s: %s is out of range, the most is %.0f",
+                   shown_name(option, arena), text, HSC_OPTION_MOST);
+  memcpy(field_of(option, args), &value, sizeof value);
+  return NULL;
+}
+
 static hsc_status *set_value(const hsc_option *option,
                              const char *text,
                              void *args,
                              hsc_arena *arena) {
-  char *end;
-  errno = 0;
   switch (option->kind) {
-    case HSC_OPTION_KIND_INT: {
-      long long value = strtoll(text, &end, 10);
-      if (end == text || *end)
-        return HSC_ERR(INVALID_ARGUMENT, "%s: '%s' is not a whole number",
-                       shown_name(option, arena), text);
-      if (errno == ERANGE || value < option->min_int ||
-          (option->size == sizeof(int) && value != (int)value))
-        return HSC_ERR(INVALID_ARGUMENT, "%s: %s is out of range, the least is %lld",
-                       shown_name(option, arena), text, (long long)option->min_int);
-      set_int(option, args, value);
-      return NULL;
-    }
-    case HSC_OPTION_KIND_DOUBLE: {
-      double value = strtod(text, &end);
-      if (end == text || *end || !isfinite(value))
-        return HSC_ERR(INVALID_ARGUMENT, "%s: '%s' is not a number", shown_name(option, arena),
-                       text);
-      memcpy(field_of(option, args), &value, sizeof value);
-      return NULL;
-    }
+    case HSC_OPTION_KIND_INT:
+      return set_whole_number(option, text, args, arena);
+    case HSC_OPTION_KIND_DOUBLE:
+      return set_number(option, text, args, arena);
     case HSC_OPTION_KIND_STRING:
       memcpy(field_of(option, args), &text, sizeof text);
       return NULL;

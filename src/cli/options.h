@@ -90,6 +90,8 @@ typedef struct hsc_option {
    .default_int = default_value, \
    .help = text, \
    ##__VA_ARGS__}
+// A number from 0 to HSC_OPTION_MOST, or its default: -1 there stands for what the command chooses.
+#define HSC_OPTION_MOST 1e9  // 30 years of seconds; in ns still a whole number of 64 bits
 #define HSC_OPTION_DOUBLE(type, field, option_name, value, default_value, text, ...) \
   {.kind = HSC_OPTION_KIND_DOUBLE, \
    HSC_FIELD(type, field, double), \
