@@ -14,7 +14,8 @@ that folder with the Python package:
     jax_plugins/hloscope/*.py            JAX's entry point
 
 and then looks at what it packed: which libraries and which versions of glibc's symbols each file
-asks for, the size, and whether the device uses this processor's instructions. The same sources give the same bytes.
+asks for, the size, and whether the device uses this processor's instructions. The same sources give the same
+bytes, wherever they lie.
 """
 
 import argparse
@@ -145,6 +146,17 @@ def is_elf(path: pathlib.Path):
         return file.read(4) == b"\x7fELF"
 
 
+def with_own_build_id(data: bytes) -> bytes:
+    """An ELF file whose build id is a hash of what is in it. The linker's was taken before the
+    debug information was stripped, and that names the folder that it was built in."""
+    head = bytes([4, 0, 0, 0, 20, 0, 0, 0, 3, 0, 0, 0]) + b"GNU\0"  # NT_GNU_BUILD_ID, 20 bytes
+    at = data.find(head)
+    if at < 0 or data.find(head, at + 1) >= 0:
+        raise ValueError("not one build id")
+    before, after = data[: at + len(head)], data[at + len(head) + 20 :]
+    return before + hashlib.sha1(before + bytes(20) + after).digest() + after
+
+
 def collect(tree: pathlib.Path):
     """(name in the wheel, bytes, executable) of every file."""
     files = []
@@ -164,9 +176,11 @@ def collect(tree: pathlib.Path):
             ("include/", "lib/pkgconfig/", "share/man/")
         ):  # for C programs and for manuals
             continue
-        if is_elf(path):
-            run(["strip", "--strip-unneeded", path.resolve()])
-        files.append((f"hloscope/{name}", path.read_bytes(), is_elf(path)))
+        if not is_elf(path):
+            files.append((f"hloscope/{name}", path.read_bytes(), False))
+            continue
+        run(["strip", "--strip-unneeded", path.resolve()])
+        files.append((f"hloscope/{name}", with_own_build_id(path.read_bytes()), True))
     info = f"hloscope-{version()}.dist-info"
     wheel = (
         "Wheel-Version: 1.0\nGenerator: hloscope tools/wheel.py\nRoot-Is-Purelib: false\nTag:"

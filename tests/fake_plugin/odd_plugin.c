@@ -25,6 +25,7 @@
 //        last-lost, fingerprint-new, first-bytes, devices-swapped, leak, shared-extents,
 //        shared-text, locked, twice, early, unimplemented, runs-nothing, short-table, no-on-ready,
 //        no-execute, extension-empty, extension-small, extension-loop
+// odd_faults.c has more that are wrong: faults that the right data, size or order of calls shows.
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <pthread.h>

@@ -319,7 +319,7 @@ PJRT_Error *odd_rule_call(const char *mode,
   for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
     if (rules[i].function == function && !strcmp(rules[i].mode, mode))
       return rules[i].call(real, function, args);
-  return real(function, args);
+  return odd_fault_call(mode, function, args, real);
 }
 
 // ---- the table ----------------------------------------------------------------------------------

@@ -48,6 +48,22 @@ def pack(build: pathlib.Path, scratch: pathlib.Path, version: str) -> pathlib.Pa
     return wheel.write(files, info, scratch / "dist", level=1)
 
 
+def check_build_ids(build: pathlib.Path):
+    """Two builds in two folders differ by the debug information and so by the linker's build id;
+    what is packed of them is the same."""
+    import wheel
+
+    here = (build / "libhloscope_pjrt_tracer.so").read_bytes()
+    at = here.index(b"GNU\0", here.index(bytes([20, 0, 0, 0, 3, 0, 0, 0]))) + 4
+    elsewhere = here[:at] + bytes(byte ^ 0x5A for byte in here[at : at + 20]) + here[at + 20 :]
+    changed = here[:-1] + bytes([here[-1] ^ 1])
+    packed = [wheel.with_own_build_id(data) for data in (here, elsewhere, changed)]
+    report(
+        packed[0] == packed[1] != here and packed[0][at : at + 20] != packed[2][at : at + 20],
+        "a packed file's build id is of what is in it, wherever it was built",
+    )
+
+
 class Environment:
     """A virtual environment, and commands in it without anything of this one's."""
 
@@ -133,6 +149,7 @@ def main() -> int:
     there = Environment(scratch / "an environment, with blanks")
     before = pack(build, scratch, f"{version}.dev0")
     now = pack(build, scratch, version)
+    check_build_ids(build)
     done = there.pip("install", before)
     report(done.returncode == 0, "an older version is installed", done.stderr)
     done = there.pip("install", now)

@@ -142,46 +142,51 @@ void hsc__conform_buffer_facts(hsc_conform *c, int number) {
 
 static const char *const semantics[] = {"only-during-call", "until-transfer-completes", "zero-copy",
                                         "mutable-zero-copy"};
+enum { SEMANTICS = HSC_COUNT_OF(semantics) };
 
+// Each with an array of 4 KiB, and with one of a MiB, which a plugin may treat in another way.
 int hsc__conform_buffer_semantics_count(void) {
-  return (int)HSC_COUNT_OF(semantics);
+  return 2 * SEMANTICS;
 }
 
 void hsc__conform_buffer_semantics_name(int number, char out_text[64]) {
-  snprintf(out_text, 64, "%s", semantics[number]);
+  snprintf(out_text, 64, "%s%s", semantics[number % SEMANTICS], number < SEMANTICS ? "" : "-large");
 }
 
 void hsc__conform_buffer_semantics(hsc_conform *c, int number) {
-  enum { COUNT = 1024 };
-  static _Alignas(64) float in[COUNT];
-  static float out[COUNT];
-  for (int i = 0; i < COUNT; i++)
+  enum { SMALL = 1 << 10, LARGE = 1 << 18 };
+  static _Alignas(64) float in[LARGE];
+  static float out[LARGE];
+  int count = number < SEMANTICS ? SMALL : LARGE;
+  size_t bytes = (size_t)count * sizeof *in;
+  PJRT_HostBufferSemantics promise = (PJRT_HostBufferSemantics)(number % SEMANTICS);
+  for (int i = 0; i < count; i++)
     in[i] = (float)i;
   PJRT_Device *device = hsc__conform_device(c, 0);
   if (!device)
     return;
-  static const int64_t dims[1] = {COUNT};
-  hsc__conform_data(c, in, sizeof in);
+  int64_t dims[1] = {count};
+  hsc__conform_data(c, in, bytes);
   PJRT_Client_BufferFromHostBuffer_Args args =
       ARGS_OF(PJRT_Client_BufferFromHostBuffer, .client = c->client, .data = in,
               .type = PJRT_Buffer_Type_F32, .dims = dims, .num_dims = 1, .device = device,
-              .host_buffer_semantics = (PJRT_HostBufferSemantics)number);
+              .host_buffer_semantics = promise);
   if (!OK(c, PJRT_Client_BufferFromHostBuffer, &args))
     return;
-  if (number == PJRT_HostBufferSemantics_kImmutableOnlyDuringCall)
-    memset(in, 0xff, sizeof in);  // free for reuse as soon as the call is over
-  if (number == PJRT_HostBufferSemantics_kImmutableUntilTransferCompletes) {
+  if (promise == PJRT_HostBufferSemantics_kImmutableOnlyDuringCall)
+    memset(in, 0xff, bytes);  // free for reuse as soon as the call is over
+  if (promise == PJRT_HostBufferSemantics_kImmutableUntilTransferCompletes) {
     if (!hsc__conform_await(c, args.done_with_host_buffer, "done_with_host_buffer"))
       return;
-    memset(in, 0xff, sizeof in);
+    memset(in, 0xff, bytes);
   }
-  if (!hsc__conform_download(c, args.buffer, 1, out, sizeof out))
+  if (!hsc__conform_download(c, args.buffer, 1, out, bytes))
     return;
-  for (int i = 0; i < COUNT; i++)
+  for (int i = 0; i < count; i++)
     EXPECT(c, out[i] == (float)i, "element %d is %g: the host's memory was read too late", i,
            out[i]);
-  bool is_zero_copy = number >= PJRT_HostBufferSemantics_kImmutableZeroCopy;
-  for (int i = 0; is_zero_copy && i < COUNT; i++)
+  bool is_zero_copy = promise >= PJRT_HostBufferSemantics_kImmutableZeroCopy;
+  for (int i = 0; is_zero_copy && i < count; i++)
     EXPECT(c, in[i] == (float)i, "element %d of the host's memory was written", i);
   hsc__conform_buffer_free(c, args.buffer);
 }
@@ -189,18 +194,21 @@ void hsc__conform_buffer_semantics(hsc_conform *c, int number) {
 typedef struct strided {
   const char *name;
   PJRT_Buffer_Type type;
-  size_t bytes;
-  int64_t dims[2], strides[2];  // in elements
+  size_t bytes, rank;
+  int64_t dims[4], strides[4];  // in elements
 } strided;
 static const strided stridings[] = {
-    {"s8-transposed", PJRT_Buffer_Type_S8, 1, {3, 5}, {1, 3}},
-    {"s16-transposed", PJRT_Buffer_Type_S16, 2, {3, 5}, {1, 3}},
-    {"f32-transposed", PJRT_Buffer_Type_F32, 4, {3, 5}, {1, 3}},
-    {"s64-transposed", PJRT_Buffer_Type_S64, 8, {3, 5}, {1, 3}},
-    {"f32-rows-apart", PJRT_Buffer_Type_F32, 4, {3, 5}, {8, 1}},
-    {"f32-every-other", PJRT_Buffer_Type_F32, 4, {3, 5}, {10, 2}},
-    {"s32-one-row", PJRT_Buffer_Type_S32, 4, {1, 5}, {7, 1}},
-    {"s32-repeated", PJRT_Buffer_Type_S32, 4, {3, 5}, {0, 1}},
+    {"s8-transposed", PJRT_Buffer_Type_S8, 1, 2, {3, 5}, {1, 3}},
+    {"s16-transposed", PJRT_Buffer_Type_S16, 2, 2, {3, 5}, {1, 3}},
+    {"f32-transposed", PJRT_Buffer_Type_F32, 4, 2, {3, 5}, {1, 3}},
+    {"s64-transposed", PJRT_Buffer_Type_S64, 8, 2, {3, 5}, {1, 3}},
+    {"f32-rows-apart", PJRT_Buffer_Type_F32, 4, 2, {3, 5}, {8, 1}},
+    {"f32-every-other", PJRT_Buffer_Type_F32, 4, 2, {3, 5}, {10, 2}},
+    {"s32-one-row", PJRT_Buffer_Type_S32, 4, 2, {1, 5}, {7, 1}},
+    {"s32-repeated", PJRT_Buffer_Type_S32, 4, 2, {3, 5}, {0, 1}},
+    {"f32-rank1", PJRT_Buffer_Type_F32, 4, 1, {7}, {3}},
+    {"f32-rank3", PJRT_Buffer_Type_F32, 4, 3, {2, 3, 4}, {1, 2, 6}},
+    {"s32-rank4", PJRT_Buffer_Type_S32, 4, 4, {2, 3, 2, 2}, {2, 8, 4, 1}},
 };
 
 int hsc__conform_buffer_strides_count(void) {
@@ -211,35 +219,45 @@ void hsc__conform_buffer_strides_name(int number, char out_text[64]) {
   snprintf(out_text, 64, "%s", stridings[number].name);
 }
 
+// Where element `i`, counted in the order of rows, lies in the host's memory, in elements.
+static int64_t place_of(const strided *s, int64_t i) {
+  int64_t at = 0;
+  for (size_t d = s->rank; d-- > 0; i /= s->dims[d])
+    at += i % s->dims[d] * s->strides[d];
+  return at;
+}
+
 void hsc__conform_buffer_strides(hsc_conform *c, int number) {
   const strided *s = &stridings[number];
   static unsigned char in[512];
   static unsigned char out[512];
   for (size_t i = 0; i < sizeof in; i++)
     in[i] = (unsigned char)(i % 64 + i / 64);
-  int64_t byte_strides[2] = {s->strides[0] * (int64_t)s->bytes, s->strides[1] * (int64_t)s->bytes};
+  int64_t byte_strides[4];
+  int64_t count = 1;
+  for (size_t d = 0; d < s->rank; d++) {
+    byte_strides[d] = s->strides[d] * (int64_t)s->bytes;
+    count *= s->dims[d];
+  }
   PJRT_Device *device = hsc__conform_device(c, 0);
   if (!device)
     return;
   hsc__conform_data(c, in, sizeof in);
-  PJRT_Client_BufferFromHostBuffer_Args args = ARGS_OF(
-      PJRT_Client_BufferFromHostBuffer, .client = c->client, .data = in, .type = s->type,
-      .dims = s->dims, .num_dims = 2, .byte_strides = byte_strides, .num_byte_strides = 2,
-      .device = device, .host_buffer_semantics = PJRT_HostBufferSemantics_kImmutableOnlyDuringCall);
-  size_t bytes = (size_t)(s->dims[0] * s->dims[1]) * s->bytes;
+  PJRT_Client_BufferFromHostBuffer_Args args =
+      ARGS_OF(PJRT_Client_BufferFromHostBuffer, .client = c->client, .data = in, .type = s->type,
+              .dims = s->dims, .num_dims = s->rank, .byte_strides = byte_strides,
+              .num_byte_strides = s->rank, .device = device,
+              .host_buffer_semantics = PJRT_HostBufferSemantics_kImmutableOnlyDuringCall);
   bool is_made = is_common(s->type)
                      ? OK(c, PJRT_Client_BufferFromHostBuffer, &args)
                      : hsc__conform_offered(c, HSC_FN_PJRT_Client_BufferFromHostBuffer, &args);
   if (!is_made || !hsc__conform_await(c, args.done_with_host_buffer, "done_with_host_buffer") ||
-      !hsc__conform_download(c, args.buffer, 2, out, bytes))
+      !hsc__conform_download(c, args.buffer, s->rank, out, (size_t)count * s->bytes))
     return;
-  for (int64_t i = 0; i < s->dims[0]; i++)
-    for (int64_t j = 0; j < s->dims[1]; j++)
-      EXPECT(c,
-             !memcmp(out + (size_t)(i * s->dims[1] + j) * s->bytes,
-                     in + i * byte_strides[0] + j * byte_strides[1], s->bytes),
-             "element [%lld,%lld] is not the one that the strides name", (long long)i,
-             (long long)j);
+  for (int64_t i = 0; i < count; i++)
+    EXPECT(c, !memcmp(out + (size_t)i * s->bytes, in + (size_t)place_of(s, i) * s->bytes, s->bytes),
+           "element %lld, in the order of rows, is not the one that the strides name",
+           (long long)i);
 }
 
 static const int64_t orders[][3] = {{2, 1, 0}, {0, 1, 2}, {1, 0, 2}, {0, 2, 1}};
@@ -451,21 +469,24 @@ void hsc__conform_buffer_uninitialized(hsc_conform *c, int number) {
   hsc__conform_download(c, args.buffer, 1, out, sizeof out);
 }
 
-void hsc__conform_buffer_error(hsc_conform *c, int number) {
-  static const char message[] = "made by the check";
+PJRT_Buffer *hsc__conform_failed_floats(hsc_conform *c, const char *message) {
   PJRT_Device_DefaultMemory_Args memory =
       ARGS_OF(PJRT_Device_DefaultMemory, .device = hsc__conform_device(c, 0));
   if (!memory.device || !OK(c, PJRT_Device_DefaultMemory, &memory))
-    return;
+    return NULL;
   PJRT_Client_CreateErrorBuffer_Args args = ARGS_OF(
       PJRT_Client_CreateErrorBuffer, .client = c->client, .error_code = PJRT_Error_Code_DATA_LOSS,
-      .error_message = message, .error_message_size = sizeof message - 1,
+      .error_message = message, .error_message_size = strlen(message),
       .shape_dims = hsc__conform_four, .shape_num_dims = 1,
       .shape_element_type = PJRT_Buffer_Type_F32, .memory = memory.memory);
-  if (!OK(c, PJRT_Client_CreateErrorBuffer, &args))
-    return;
-  PJRT_Buffer_ReadyEvent_Args ready = ARGS_OF(PJRT_Buffer_ReadyEvent, .buffer = args.buffer);
-  if (!OK(c, PJRT_Buffer_ReadyEvent, &ready))
+  return OK(c, PJRT_Client_CreateErrorBuffer, &args) ? args.buffer : NULL;
+}
+
+void hsc__conform_buffer_error(hsc_conform *c, int number) {
+  static const char message[] = "made by the check";
+  PJRT_Buffer *buffer = hsc__conform_failed_floats(c, message);
+  PJRT_Buffer_ReadyEvent_Args ready = ARGS_OF(PJRT_Buffer_ReadyEvent, .buffer = buffer);
+  if (!buffer || !OK(c, PJRT_Buffer_ReadyEvent, &ready))
     return;
   PJRT_Event_Await_Args wait = ARGS_OF(PJRT_Event_Await, .event = ready.event);
   bool called;

@@ -137,3 +137,42 @@ void hsc__conform_event_set(hsc_conform *c, int number) {
   EXPECT(c, code == PJRT_Error_Code_ABORTED, "ABORTED came out as code %d", (int)code);
   destroy_event(c, make.event);
 }
+
+// The ready event of an array that has failed; NULL ends the check.
+static PJRT_Event *failed_event(hsc_conform *c) {
+  PJRT_Buffer_ReadyEvent_Args args =
+      ARGS_OF(PJRT_Buffer_ReadyEvent, .buffer = hsc__conform_failed_floats(c, "made to fail"));
+  return args.buffer && OK(c, PJRT_Buffer_ReadyEvent, &args) ? args.event : NULL;
+}
+
+void hsc__conform_event_callback_error(hsc_conform *c, int number) {
+  static called_back seen;
+  PJRT_Event *event = failed_event(c);
+  if (!event || !add_callback(c, event, &seen))
+    return;
+  int count = count_after_a_while(&seen, 1);
+  EXPECT(c, count == 1, "the callback of an event that has failed was called %d times", count);
+  EXPECT(c, atomic_load(&seen.errors) == 1, "the event has failed, and its callback got no error");
+  destroy_event(c, event);
+}
+
+void hsc__conform_event_error_again(hsc_conform *c, int number) {
+  PJRT_Event *event = failed_event(c);
+  for (int i = 0; event && i < 3; i++) {
+    PJRT_Event_Await_Args wait = ARGS_OF(PJRT_Event_Await, .event = event);
+    PJRT_Event_Error_Args ask = ARGS_OF(PJRT_Event_Error, .event = event);
+    bool called;
+    PJRT_Error *error = i == 1 ? hsc__conform_call(c, HSC_FN_PJRT_Event_Error, &ask, &called)
+                               : hsc__conform_call(c, HSC_FN_PJRT_Event_Await, &wait, &called);
+    if (!called)
+      return;
+    EXPECT(c, error, "an event that has failed has no error when it is asked again (answer %d)",
+           i + 1);
+    PJRT_Error_Code code = hsc__conform_code(c, error);
+    hsc__conform_error_free(c, error);
+    EXPECT(c, code == PJRT_Error_Code_DATA_LOSS, "DATA_LOSS came out as code %d (answer %d)",
+           (int)code, i + 1);
+  }
+  if (event)
+    destroy_event(c, event);
+}

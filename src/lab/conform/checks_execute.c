@@ -253,6 +253,155 @@ void hsc__conform_execute_steady(hsc_conform *c, int number) {
   }
 }
 
+// ---- which numbers ------------------------------------------------------------------------------
+
+static const int64_t sizes[] = {1, 7, 63, 64, 65, 1001, 4097, 100003};
+
+int hsc__conform_execute_size_count(void) {
+  return (int)HSC_COUNT_OF(sizes);
+}
+
+void hsc__conform_execute_size_name(int number, char out_text[64]) {
+  snprintf(out_text, 64, "%lld", (long long)sizes[number]);
+}
+
+// Whole numbers, so that each way to add them gives the same sum.
+void hsc__conform_execute_size(hsc_conform *c, int number) {
+  enum { MOST = 100003 };
+  static float in[MOST];
+  static float out[MOST];
+  int64_t n = sizes[number];
+  size_t bytes = (size_t)n * sizeof *in;
+  float sum = 0;
+  float seen = 0;
+  for (int64_t i = 0; i < n; i++)
+    in[i] = (float)(i % 17);
+  for (int64_t i = 0; i < n; i++)
+    sum += in[i];
+  char text[1024];
+  snprintf(text, sizeof text,
+           "module @m { func.func public @main(%%a: tensor<%lldxf32>) -> (tensor<%lldxf32>, "
+           "tensor<f32>) {\n"
+           "  %%z = stablehlo.constant dense<0.0> : tensor<f32>\n"
+           "  %%0 = stablehlo.multiply %%a, %%a : tensor<%lldxf32>\n"
+           "  %%1 = stablehlo.add %%0, %%a : tensor<%lldxf32>\n"
+           "  %%2 = stablehlo.reduce(%%a init: %%z) applies stablehlo.add across dimensions = [0] "
+           ": (tensor<%lldxf32>, tensor<f32>) -> tensor<f32>\n"
+           "  return %%1, %%2 : tensor<%lldxf32>, tensor<f32>\n} }\n",
+           (long long)n, (long long)n, (long long)n, (long long)n, (long long)n, (long long)n);
+  PJRT_LoadedExecutable *loaded = hsc__conform_compile(c, text);
+  PJRT_Buffer *argument =
+      loaded ? hsc__conform_upload(c, PJRT_Buffer_Type_F32, &n, 1, in, bytes) : NULL;
+  PJRT_Buffer *outputs[2] = {NULL};
+  if (!argument || !hsc__conform_execute(c, loaded, &argument, 1, outputs, 2) ||
+      !hsc__conform_download(c, outputs[0], 1, out, bytes) ||
+      !hsc__conform_download(c, outputs[1], 0, &seen, sizeof seen))
+    return;
+  for (int64_t i = 0; i < n; i++)
+    EXPECT(c, out[i] == in[i] * in[i] + in[i], "element %lld of %lld is %g, not %g", (long long)i,
+           (long long)n, out[i], in[i] * in[i] + in[i]);
+  EXPECT(c, seen == sum, "the sum of %lld numbers is %.9g, not %.9g", (long long)n, seen, sum);
+}
+
+// Each argument takes the memory that the one before it gave back.
+void hsc__conform_execute_fresh(hsc_conform *c, int number) {
+  enum { RUNS = 20 };
+  PJRT_LoadedExecutable *loaded = hsc__conform_compile(c, hsc__conform_doubles);
+  conform_place place = {0};
+  for (int i = 1; loaded && i <= RUNS; i++) {
+    float values[4] = {(float)i, 2 * (float)i, 3 * (float)i, 4 * (float)i};
+    if (i == 3)
+      place = hsc__conform_silence(c);
+    PJRT_Buffer *in =
+        hsc__conform_upload(c, PJRT_Buffer_Type_F32, hsc__conform_four, 1, values, sizeof values);
+    PJRT_Buffer *out = hsc__conform_run_one(c, loaded, in);
+    if (i > 1)  // of the first run nothing can be seen
+      hsc__conform_expect_times(c, out, 2 * (float)i);
+    if (c->outcome != HSC_CONFORM_PASS)
+      return;
+    hsc__conform_buffer_free(c, out);
+    hsc__conform_buffer_free(c, in);  // last, so that the next one gets its place
+  }
+  c->steps_fd = loaded ? place.fd : c->steps_fd;
+}
+
+void hsc__conform_execute_failed_argument(hsc_conform *c, int number) {
+  PJRT_Buffer *argument = hsc__conform_failed_floats(c, "made to fail");
+  PJRT_LoadedExecutable *loaded = argument ? hsc__conform_compile(c, hsc__conform_doubles) : NULL;
+  if (loaded)
+    expect_no_run(c, loaded, &argument, 1, "an argument that has failed, and its result is fine");
+}
+
+void hsc__conform_execute_twice_the_same(hsc_conform *c, int number) {
+  PJRT_LoadedExecutable *loaded = hsc__conform_compile(
+      c,
+      "module @m { func.func public @main(%a: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {\n"
+      "  %0 = stablehlo.add %a, %a : tensor<4xf32>\n"
+      "  return %0, %0 : tensor<4xf32>, tensor<4xf32>\n} }\n");
+  PJRT_Buffer *argument = loaded ? hsc__conform_some_floats(c) : NULL;
+  PJRT_Buffer *outputs[2] = {NULL};
+  if (!argument || !hsc__conform_execute(c, loaded, &argument, 1, outputs, 2))
+    return;
+  EXPECT(c, outputs[0] != outputs[1], "two results are one buffer, which can be destroyed once");
+  hsc__conform_expect_times(c, outputs[0], 2);
+  hsc__conform_buffer_free(c, outputs[0]);
+  hsc__conform_expect_times(c, outputs[1], 2);
+}
+
+// A result that is an argument, after the argument is gone and others took its memory.
+void hsc__conform_execute_identity(hsc_conform *c, int number) {
+  enum { OTHERS = 16 };
+  static const float others[4] = {-1, -2, -3, -4};
+  PJRT_LoadedExecutable *loaded = hsc__conform_compile(
+      c,
+      "module @m { func.func public @main(%a: tensor<4xf32>) -> tensor<4xf32> {\n"
+      "  return %a : tensor<4xf32>\n} }\n");
+  PJRT_Buffer *argument = loaded ? hsc__conform_some_floats(c) : NULL;
+  PJRT_Buffer *output = hsc__conform_run_one(c, loaded, argument);
+  if (!output)
+    return;
+  hsc__conform_buffer_free(c, argument);
+  conform_place place = hsc__conform_silence(c);
+  for (int i = 0; i < OTHERS && c->outcome == HSC_CONFORM_PASS; i++)
+    hsc__conform_upload(c, PJRT_Buffer_Type_F32, hsc__conform_four, 1, others, sizeof others);
+  hsc__conform_resume(c, place);
+  hsc__conform_expect_times(c, output, 1);
+}
+
+// Two arguments could be donated; the list of those that may not is longer than one, not in order.
+void hsc__conform_execute_non_donatable_two(hsc_conform *c, int number) {
+  static const int64_t kept[2] = {1, 0};
+  PJRT_LoadedExecutable *loaded = hsc__conform_compile(
+      c,
+      "module @m { func.func public @main(%a: tensor<4xf32> {tf.aliasing_output = 0 : i32}, "
+      "%b: tensor<4xf32> {tf.aliasing_output = 1 : i32}) -> (tensor<4xf32>, tensor<4xf32>) {\n"
+      "  %0 = stablehlo.add %a, %b : tensor<4xf32>\n"
+      "  %1 = stablehlo.subtract %b, %a : tensor<4xf32>\n"
+      "  return %0, %1 : tensor<4xf32>, tensor<4xf32>\n} }\n");
+  PJRT_Buffer *in[2] = {NULL};
+  for (int i = 0; loaded && i < 2; i++)
+    in[i] = hsc__conform_some_floats(c);
+  if (!in[0] || !in[1])
+    return;
+  PJRT_ExecuteOptions options = {.struct_size = PJRT_ExecuteOptions_STRUCT_SIZE,
+                                 .non_donatable_input_indices = kept,
+                                 .num_non_donatable_input_indices = 2};
+  PJRT_Buffer *const *lists[1] = {in};
+  PJRT_Buffer *outputs[2] = {NULL};
+  PJRT_Buffer **const output_lists[1] = {outputs};
+  PJRT_LoadedExecutable_Execute_Args args = ARGS_OF(
+      PJRT_LoadedExecutable_Execute, .executable = loaded, .options = &options,
+      .argument_lists = lists, .num_devices = 1, .num_args = 2, .output_lists = output_lists);
+  if (!OK(c, PJRT_LoadedExecutable_Execute, &args))
+    return;
+  hsc__conform_expect_times(c, outputs[0], 2);
+  hsc__conform_expect_times(c, outputs[1], 0);
+  for (int i = 0; i < 2; i++) {
+    EXPECT(c, !is_deleted(c, in[i]), "argument %d may not be donated, and is gone", i);
+    hsc__conform_expect_times(c, in[i], 1);
+  }
+}
+
 // ---- threads ------------------------------------------------------------------------------------
 
 typedef struct crew_job {

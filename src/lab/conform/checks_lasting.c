@@ -1,5 +1,6 @@
 // checks_lasting.c - answers that must last, and that must agree with the bytes: lists and texts of
-// two objects, the layout of an array, kinds of memory, what callbacks may call.
+// two objects, what the host lends for a call, the layout of an array, kinds of memory, what
+// callbacks may call.
 #include <stdatomic.h>
 
 #include "base/core/clock.h"
@@ -9,20 +10,25 @@
 
 typedef enum owner { OF_BUFFER, OF_EXECUTABLE, OF_DESCRIPTION, OF_MEMORY } owner;
 
-// A function whose answer is a pointer and then a count, after the object.
+// A function whose answer is a pointer and then a count, or the other way round, after the object.
 typedef struct listing {
   hsc_pjrt_function function;
   owner owner;
   size_t bytes;  // of the arguments
   size_t unit;   // bytes of an element
+  bool count_first;
 } listing;
-#define LISTING(function, owner, unit) {HSC_FN_##function, owner, function##_Args_STRUCT_SIZE, unit}
+#define LISTING(function, owner, unit) \
+  {HSC_FN_##function, owner, function##_Args_STRUCT_SIZE, unit, false}
 static const listing listings[] = {
     LISTING(PJRT_Buffer_Dimensions, OF_BUFFER, sizeof(int64_t)),
     LISTING(PJRT_Buffer_UnpaddedDimensions, OF_BUFFER, sizeof(int64_t)),
     LISTING(PJRT_Executable_Name, OF_EXECUTABLE, 1),
     LISTING(PJRT_Executable_Fingerprint, OF_EXECUTABLE, 1),
     LISTING(PJRT_Executable_OutputElementTypes, OF_EXECUTABLE, sizeof(PJRT_Buffer_Type)),
+    {HSC_FN_PJRT_Executable_GetCostAnalysis, OF_EXECUTABLE,
+     PJRT_Executable_GetCostAnalysis_Args_STRUCT_SIZE, sizeof(PJRT_NamedValue),
+     .count_first = true},
     LISTING(PJRT_DeviceDescription_ToString, OF_DESCRIPTION, 1),
     LISTING(PJRT_DeviceDescription_DebugString, OF_DESCRIPTION, 1),
     LISTING(PJRT_Memory_ToString, OF_MEMORY, 1),
@@ -38,8 +44,24 @@ typedef union listing_args {
     const void *list;
     size_t count;
   };
+  struct {
+    void *before[3];
+    size_t count_before;
+    const void *list_after;
+  };
   unsigned char bytes[512];
 } listing_args;
+
+static bool list_of(hsc_conform *c, const listing *l, listing_args *args) {
+  if (!hsc__conform_ok(c, l->function, args))
+    return false;
+  if (l->count_first) {
+    size_t count = args->count_before;
+    args->list = args->list_after;
+    args->count = count;
+  }
+  return true;
+}
 
 int hsc__conform_getter_lasts_count(void) {
   return (int)HSC_COUNT_OF(listings);
@@ -105,17 +127,99 @@ void hsc__conform_getter_lasts(hsc_conform *c, int number) {
     return;
   listing_args of_first = {.struct_size = l->bytes, .object = first};
   listing_args of_second = {.struct_size = l->bytes, .object = second};
-  if (!hsc__conform_ok(c, l->function, &of_first))
+  if (!list_of(c, l, &of_first))
     return;
   EXPECT(c, of_first.list && of_first.count < MOST_BYTES, "%zu elements at %p", of_first.count,
          of_first.list);
   void *kept = hsc_arena_copy(c->arena, of_first.list, of_first.count * l->unit + 1);
   EXPECT(c, kept, "no memory");
-  if (!hsc__conform_ok(c, l->function, &of_second))
+  if (!list_of(c, l, &of_second))
     return;
   EXPECT(c, !memcmp(kept, of_first.list, of_first.count * l->unit),
          "what the first one's pointer points to is another once the second one is asked%s",
          of_first.list == of_second.list ? ": both got the same pointer" : "");
+}
+
+// ---- what one error, one program and one executable share with another --------------------------
+
+void hsc__conform_table_messages(hsc_conform *c, int number) {
+  enum { WHICH = 2 };
+  static const hsc_pjrt_function functions[WHICH] = {HSC_FN_PJRT_Client_PlatformName,
+                                                     HSC_FN_PJRT_Client_Compile};
+  PJRT_Error *errors[WHICH] = {NULL};
+  PJRT_Error_Message_Args messages[WHICH];
+  for (int i = 0; i < WHICH; i++) {
+    size_t short_size = sizeof short_size;
+    bool called;
+    errors[i] = hsc__conform_call(c, functions[i], &short_size, &called);
+    if (!called || !errors[i])  // struct-size/short says what is wrong then
+      return;
+  }
+  hsc_bytes first = {0};
+  hsc__conform_message(c, errors[0], &first);
+  for (int i = 0; i < WHICH; i++) {
+    messages[i] = (PJRT_Error_Message_Args){.struct_size = PJRT_Error_Message_Args_STRUCT_SIZE,
+                                            .error = errors[i]};
+    c->api->PJRT_Error_Message(&messages[i]);
+  }
+  bool is_kept = hsc_view_equals(hsc_bytes_view(&first),
+                                 (hsc_view){messages[0].message, messages[0].message_size});
+  hsc_bytes_deinit(&first);
+  for (int i = 0; i < WHICH; i++)
+    hsc__conform_error_free(c, errors[i]);
+  EXPECT(c, is_kept, "the message of an error is another one once another error is asked");
+}
+
+static void destroy_loaded(hsc_conform *c, PJRT_LoadedExecutable *loaded) {
+  PJRT_LoadedExecutable_Destroy_Args args =
+      ARGS_OF(PJRT_LoadedExecutable_Destroy, .executable = loaded);
+  OK(c, PJRT_LoadedExecutable_Destroy, &args);
+}
+
+void hsc__conform_compile_again(hsc_conform *c, int number) {
+  PJRT_LoadedExecutable *first = hsc__conform_compile(c, hsc__conform_doubles);
+  PJRT_LoadedExecutable *second = first ? hsc__conform_compile(c, hsc__conform_doubles) : NULL;
+  if (!second)
+    return;
+  destroy_loaded(c, first);
+  hsc__conform_expect_times(c, hsc__conform_run_one(c, second, hsc__conform_some_floats(c)), 2);
+}
+
+void hsc__conform_executable_twice(hsc_conform *c, int number) {
+  PJRT_LoadedExecutable *loaded = hsc__conform_compile(c, hsc__conform_doubles);
+  PJRT_Executable *first = hsc__conform_executable(c, loaded);
+  PJRT_Executable *second = first ? hsc__conform_executable(c, loaded) : NULL;
+  PJRT_Executable_Destroy_Args destroy = ARGS_OF(PJRT_Executable_Destroy, .executable = first);
+  PJRT_Executable_NumOutputs_Args outputs =
+      ARGS_OF(PJRT_Executable_NumOutputs, .executable = second);
+  if (!second || !OK(c, PJRT_Executable_Destroy, &destroy) ||
+      !OK(c, PJRT_Executable_NumOutputs, &outputs))
+    return;
+  EXPECT(c, outputs.num_outputs == 1,
+         "it has %zu outputs after another one of the same program "
+         "was destroyed",
+         outputs.num_outputs);
+  destroy.executable = second;
+  OK(c, PJRT_Executable_Destroy, &destroy);
+}
+
+void hsc__conform_executable_borrowed(hsc_conform *c, int number) {
+  PJRT_Executable_Serialize_Args made = ARGS_OF(
+      PJRT_Executable_Serialize, .executable = hsc__conform_executable_of(c, hsc__conform_doubles));
+  if (!made.executable || !hsc__conform_client(c) || !OK(c, PJRT_Executable_Serialize, &made))
+    return;
+  char *bytes = hsc_arena_copy(c->arena, made.serialized_bytes, made.serialized_bytes_size);
+  EXPECT(c, bytes, "no memory");
+  hsc__conform_name(c, bytes, "NULL /* the bytes */");
+  PJRT_Executable_DeserializeAndLoad_Args args = ARGS_OF(
+      PJRT_Executable_DeserializeAndLoad, .client = c->client, .serialized_executable = bytes,
+      .serialized_executable_size = made.serialized_bytes_size);
+  if (!OK(c, PJRT_Executable_DeserializeAndLoad, &args))
+    return;
+  memset(bytes, 0, made.serialized_bytes_size);
+  hsc__conform_step(c, "// the host writes over the bytes");
+  hsc__conform_expect_times(
+      c, hsc__conform_run_one(c, args.loaded_executable, hsc__conform_some_floats(c)), 2);
 }
 
 // ---- layouts ------------------------------------------------------------------------------------

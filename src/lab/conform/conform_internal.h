@@ -134,6 +134,9 @@ PJRT_Buffer *hsc__conform_upload_to(hsc_conform *c,
                                     size_t bytes);
 // A tiled layout without tiles into the reproducer, under a name that the next call then has.
 void hsc__conform_layout_step(hsc_conform *c, const PJRT_Buffer_MemoryLayout *layout);
+// A program, whose code ends with a zero, into the reproducer, under a name that the next call then
+// has.
+void hsc__conform_program_step(hsc_conform *c, const PJRT_Program *program);
 // Reads a buffer, dense row-major; `bytes` must be its size on the host.
 bool hsc__conform_download(
     hsc_conform *c, PJRT_Buffer *buffer, size_t rank, void *out, size_t bytes);
@@ -181,6 +184,8 @@ extern const int64_t hsc__conform_four[1];
 extern const float hsc__conform_one_to_four[4];
 extern const char hsc__conform_doubles[];
 PJRT_Buffer *hsc__conform_some_floats(hsc_conform *c);  // on device 0; NULL ends the check
+// As many floats whose event has failed with DATA_LOSS and that message. NULL ends the check.
+PJRT_Buffer *hsc__conform_failed_floats(hsc_conform *c, const char *message);
 // The four floats are `factor` times 1, 2, 3, 4. A NULL buffer is left to who made it NULL.
 void hsc__conform_expect_times(hsc_conform *c, PJRT_Buffer *buffer, float factor);
 // Runs a program of one argument and one result; NULL where either is missing or the run failed.

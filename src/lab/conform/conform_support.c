@@ -226,8 +226,7 @@ hsc_view hsc__conform_options_proto(hsc_conform *c) {
   return options_proto(c, 1, 1);
 }
 
-// The program into the reproducer, under a name that the call then has.
-static void write_program(hsc_conform *c, const PJRT_Program *program) {
+void hsc__conform_program_step(hsc_conform *c, const PJRT_Program *program) {
   enum { WIDTH = 400 };  // of a line: programs of many operations would take the page
   hsc__conform_step(c, "static char code%d[] = \"%s\";", c->call_count, "");
   c->steps.size -= 4;  // the empty text and what closes it
@@ -270,7 +269,7 @@ PJRT_LoadedExecutable *hsc__conform_compile_for(hsc_conform *c,
                           .format = "mlir",
                           .format_size = 4};
   hsc_view options = options_proto(c, replicas, partitions);
-  write_program(c, &program);
+  hsc__conform_program_step(c, &program);
   PJRT_Client_Compile_Args args =
       ARGS_OF(PJRT_Client_Compile, .client = c->client, .program = &program,
               .compile_options = options.data, .compile_options_size = options.size);
@@ -309,7 +308,7 @@ PJRT_Executable *hsc__conform_executable_of(hsc_conform *c, const char *mlir) {
                           .code_size = strlen(mlir),
                           .format = "mlir",
                           .format_size = 4};
-  write_program(c, &program);
+  hsc__conform_program_step(c, &program);
   PJRT_Compile_Args args =
       ARGS_OF(PJRT_Compile, .topology = hsc__conform_topology(c), .program = &program,
               .compile_options = options.data, .compile_options_size = options.size);
