@@ -40,6 +40,11 @@ RULES = [
         "src",
     ),
     (
+        r"\b(?:pthread_cond_timedwait|pthread_mutex_timedlock|sem_timedwait)\s*\((?!changed, lock, moment)",
+        "the time of day may jump: hsc_cond_wait_until (base/core/timed_wait.h)",
+        "src",
+    ),
+    (
         r"(?<![\w.>])(?:exit|_exit|abort)\s*\(",
         "libraries never end the process: return a status",
         "library",

@@ -20,6 +20,7 @@
 #include "base/core/bytes.h"
 #include "base/core/clock.h"
 #include "base/core/status.h"
+#include "base/core/timed_wait.h"
 #include "base/files/file_io.h"
 #include "pjrt/tracer.h"
 #include "pjrt/tracer_death.h"
@@ -52,7 +53,7 @@ static struct {
   _Atomic int64_t calls, time_ns;  // the part ends before the call with this number, at this time
   int64_t span_ns;
   int64_t asked;  // calls of the whole profile
-} part = {.lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
+} part = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 // Where profiles of this process go; NULL = nobody asked for one.
 static const char *profile_directory(void) {
@@ -224,6 +225,7 @@ static bool begin_session(profiled *p) {
 static void begin_counting(int64_t calls) {
   pthread_mutex_lock(&part.lock);
   if (!part.asked) {
+    hsc_cond_init(&part.changed);
     part.asked = calls;
     part.span_ns = FIRST_PART_NS;
     atomic_store(&part.calls, FIRST_PART_CALLS);
@@ -291,11 +293,7 @@ static void write_part_if_due(int64_t calls) {
   if (calls < atomic_load_explicit(&part.calls, memory_order_relaxed) &&
       now_ns < atomic_load_explicit(&part.time_ns, memory_order_relaxed))
     return;
-  struct timespec until;
-  clock_gettime(CLOCK_REALTIME, &until);
-  int64_t until_ns = until.tv_nsec + MOST_WAIT_NS;
-  until.tv_sec += until_ns / 1000000000;
-  until.tv_nsec = until_ns % 1000000000;
+  struct timespec until = hsc_moment_after_ns(MOST_WAIT_NS);
   pthread_mutex_lock(&part.lock);
   while (atomic_load(&part.calls) <= calls)
     atomic_store(&part.calls, 2 * atomic_load(&part.calls));
@@ -307,9 +305,8 @@ static void write_part_if_due(int64_t calls) {
     part.has_thread = part.has_thread || start_thread(write_parts, NULL);
     part.under_way = part.has_thread;
     pthread_cond_broadcast(&part.changed);
-    int error = 0;
-    while (part.under_way && !error)
-      error = pthread_cond_timedwait(&part.changed, &part.lock, &until);
+    while (part.under_way && hsc_cond_wait_until(&part.changed, &part.lock, &until))
+      continue;
   }
   pthread_mutex_unlock(&part.lock);
 }

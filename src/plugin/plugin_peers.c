@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "base/core/clock.h"
+#include "base/core/timed_wait.h"
 #include "plugin/plugin_internal.h"
 
 enum { TOKEN_BYTES = 16, MEET_SECONDS = 120, WAIT_SECONDS = 600, TEXT_BYTES = 256 };
@@ -335,7 +336,7 @@ hsc_status *hsc__peers_create(const hsc__peers_options *options,
   peers->wait_seconds = wait && atoi(wait) > 0 ? atoi(wait) : WAIT_SECONDS;
   peers->listener = -1;
   pthread_mutex_init(&peers->lock, NULL);
-  pthread_cond_init(&peers->came, NULL);
+  hsc_cond_init(&peers->came);
   for (int i = 0; i < peers->count; i++) {
     peers->all[i] = (peer){.peers = peers, .process = i, .socket = -1};
     peers->all[i].end = &peers->all[i].first;
@@ -458,12 +459,10 @@ hsc_status *hsc__peers_receive(
   bool is_failed = false;
   bool is_late = false;
   item *taken = NULL;
-  struct timespec until;
-  clock_gettime(CLOCK_REALTIME, &until);
-  until.tv_sec += peers->wait_seconds;
+  struct timespec until = hsc_moment_after_ns(peers->wait_seconds * (int64_t)1000000000);
   pthread_mutex_lock(&peers->lock);
   while (!(taken = take_item(p, message, &is_failed)) && !is_failed && !p->is_gone && !is_late)
-    is_late = pthread_cond_timedwait(&peers->came, &peers->lock, &until) == ETIMEDOUT;
+    is_late = !hsc_cond_wait_until(&peers->came, &peers->lock, &until);
   pthread_mutex_unlock(&peers->lock);
   hsc_status *status = NULL;
   if (taken && taken->header.bytes == bytes)

@@ -141,6 +141,28 @@ def failing_blocks(name, arguments, home, scratch, exact):
     check(f"{name}: {tries} blocks refused", tries > 5 and not found, "\n".join(found))
 
 
+def jumping_clock(scratch):
+    """Waits with a limit, of processes that compute together, while the time of day jumps by ten
+    years back and forth: none ends early, none hangs."""
+    job = os.path.join(os.path.dirname(hloscope), "tests", "unit", "test_plugin_peers")
+    source = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
+    for n in (1, 2):
+        marks = os.path.join(scratch, f"jumps-{n}")
+        environment = dict(os.environ, LD_PRELOAD=library, HLOSCOPE_TEST_FAIL=f"clock:{n}:{marks}")
+        try:
+            done = subprocess.run(
+                [job, source], capture_output=True, text=True, timeout=LIMIT_S, env=environment
+            )
+            said = done.stdout + done.stderr
+        except subprocess.TimeoutExpired:
+            done, said = None, "it hangs"
+        check(
+            f"a job of processes does not notice that the time of day jumps ({n})",
+            done and done.returncode == 0 and "FAILED" not in said,
+            said[-2000:],
+        )
+
+
 def is_json(text):
     try:
         json.loads(text)
@@ -231,6 +253,7 @@ def main():
                 all_hits,
                 "the library was not loaded, or has no such function to see",
             )
+        jumping_clock(scratch)
         for name, arguments, exact in laboratory(samples, scratch, home):
             failing_blocks(name, arguments, home, scratch, exact)
         for name, arguments in commands.items():

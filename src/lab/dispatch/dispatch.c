@@ -1,13 +1,13 @@
 // dispatch.c - threads that take tasks until there are none, and one that watches over them.
 #include "base/core/clock.h"
 #include "base/core/memory.h"
+#include "base/core/timed_wait.h"
 #include "lab/dispatch/dispatch.h"
-
-#include <time.h>
 
 // A task that was answered from what is kept takes no time, and says nothing of how long others
 // take.
 static const int64_t KEPT_NS = 5000000;
+static const int64_t TELL_EVERY_NS = 1000000000;
 enum { MOST_JOBS = 256 };
 
 typedef struct slot {
@@ -102,10 +102,8 @@ static void tell_waiting(const dispatcher *d) {
 static void watch_over(dispatcher *d) {
   pthread_mutex_lock(d->dispatch->lock);
   while (d->going > 0) {
-    struct timespec until;
-    clock_gettime(CLOCK_REALTIME, &until);
-    until.tv_sec++;
-    if (pthread_cond_timedwait(&d->changed, d->dispatch->lock, &until))
+    struct timespec until = hsc_moment_after_ns(TELL_EVERY_NS);
+    if (!hsc_cond_wait_until(&d->changed, d->dispatch->lock, &until))
       tell_waiting(d);
   }
   pthread_mutex_unlock(d->dispatch->lock);
@@ -118,7 +116,7 @@ hsc_status *hsc_dispatch_run(const hsc_dispatch *dispatch) {
   if (!d)
     return hsc_status_out_of_memory();
   *d = (dispatcher){.dispatch = dispatch};
-  pthread_cond_init(&d->changed, NULL);
+  hsc_cond_init(&d->changed);
   if (wanted > MOST_JOBS)
     wanted = MOST_JOBS;
   if (wanted > dispatch->count)
