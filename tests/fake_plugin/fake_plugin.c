@@ -10,6 +10,8 @@
 //   handler=F                         F aborts without a word; a handler of signals speaks, as
 //                                     libtpu's does
 //   hang=F  slow=F:MS                 F never returns, or late
+//   stopped=F:PATH                    F, when there is a file PATH, removes it and is stopped for
+//                                     150 ms (SIGSTOP)
 //   stdout=F  stderr=F                F prints a line there
 //   strict=N                          refuses every struct_size but its own, as some vendors do; N
 //   = 2: its own have one more member
@@ -39,6 +41,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 struct fake_error {
@@ -158,6 +161,19 @@ static PJRT_Error *make_error(int code, const char *text) {
   return &error->base;
 }
 
+// The process is stopped and goes on: when this returns, it has been.
+static void be_stopped(void) {
+  pid_t self = getpid();
+  pid_t child = fork();
+  if (child == 0) {
+    kill(self, SIGSTOP);
+    usleep(150000);
+    kill(self, SIGCONT);
+    _exit(0);
+  }
+  waitpid(child, NULL, 0);
+}
+
 // What the settings want of this call before it does its work.
 static PJRT_Error *before(hsc_pjrt_function function, size_t struct_size, size_t expected) {
   const char *name = hsc_pjrt_function_get(function)->name + 5;
@@ -171,6 +187,8 @@ static PJRT_Error *before(hsc_pjrt_function function, size_t struct_size, size_t
     fprintf(stderr, "fake plugin: %s was called\n", name);
   if (setting_for("slow", name, rest))
     usleep((unsigned)(atoi(rest) * 1000));
+  if (setting_for("stopped", name, rest) && unlink(rest) == 0)
+    be_stopped();
   if (setting_for("handler", name, NULL)) {
     fputs(
         "E1123 01:37:28.749549 1 setup.cc:860] INVALID_ARGUMENT: no such host\n"
