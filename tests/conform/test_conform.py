@@ -139,7 +139,7 @@ report(
     crashed[:1],
 )
 code, answer = conform(
-    str(mutant), "--only", "buffer/ready", "--timeout", "1", fault="PJRT_Buffer_ReadyEvent:late"
+    str(mutant), "--only", "buffer/ready", "--timeout", "5", fault="PJRT_Buffer_ReadyEvent:late"
 )
 report(
     "a check that does not come back hangs, and its calls are told",

@@ -138,7 +138,9 @@ TOLD += [
     )
 ]
 for mode, only, wanted, words in TOLD:
-    code, answer, _ = conform(mode, "--only", only, "--timeout", "2", HLOSCOPE_DEVICE_COUNT="2")
+    # a short limit only where something hangs: a busy machine makes others late
+    limit = ["--timeout", "5"] if "no answer of" in words or mode == "done-never" else []
+    code, answer, _ = conform(mode, "--only", only, *limit, HLOSCOPE_DEVICE_COUNT="2")
     seen = wrong(answer) if isinstance(answer, dict) else {}
     report(
         f"{mode}: {', '.join(sorted(wanted)) or f'nothing of {only}'}",
@@ -174,10 +176,7 @@ for mode in ("hang-destroy", "hang-events"):
     code, answer, seconds = conform(mode, "--only", "buffer", "--timeout", "0.5")
     report(
         f"{mode}: the run ends after 25 hangs, and says what it left out",
-        code == 1
-        and answer["totals"]["hang"] == 25
-        and answer["totals"]["not_done"] > 0
-        and seconds < 60,
+        code == 1 and answer["totals"]["hang"] == 25 and answer["totals"]["not_done"] > 0,
         (seconds, answer["totals"]),
     )
 for mode, word in (("hang-exit", "does not end"), ("crash-exit", "signal 11")):

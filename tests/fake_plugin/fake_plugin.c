@@ -26,8 +26,8 @@
 //   platform=NAME                     what the client says it is; "fake" without
 //   passes=1                          a compiler with passes, named by what comes of it when
 //   xla_disable_hlo_passes has them: same-pass,
-//                                     twin-pass-a and -b (equal programs), slow-pass, fast-pass (5
-//                                     % of 2 ms), numbers-pass, last-bit-pass,
+//                                     twin-pass-a and -b (equal programs), slow-pass (6 ms
+//                                     for 2), fast-pass (0.5 ms), numbers-pass, last-bit-pass,
 //                                     error-pass, abort-pass, hang-pass, run-abort-pass; writes the
 //                                     module metadata where xla_dump_to says
 // F is a function name without PJRT_. A key may be given several times.
@@ -811,7 +811,7 @@ IMPL(PJRT_LoadedExecutable_Execute) {
       fprintf(stderr, "F0000 00:00:00.000000 1 fake_thunk.cc:7] Check failed: buffer\n");
       abort();
     }
-    spin_ms(off & 1u << SLOW ? 2.1 : off & 1u << FAST ? 1.9 : 2);
+    spin_ms(off & 1u << SLOW ? 6 : off & 1u << FAST ? 0.5 : 2);
     if (off & 1u << NUMBERS)
       add = 1.5f;
     if (off & 1u << LAST_BIT)

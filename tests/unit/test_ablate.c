@@ -122,7 +122,7 @@ static void test_every_outcome(void **state) {
   assert_string_equal(text_of(hung, "outcome"), "timeout");
   assert_string_equal(text_of(later, "outcome"), "abort");  // compiled, but died when it ran
   assert_string_equal(text_of(later, "where"), "fake_thunk.cc:7");
-  // Two milliseconds of spinning: how finely a busy machine tells them is its own affair, but never
+  // Three times as long, and a quarter: a busy machine may not tell them apart, but never has them
   // the wrong way round.
   assert_true(strcmp(text_of(variant(r, "variants", "slow-pass"), "outcome"), "faster") != 0);
   assert_true(strcmp(text_of(variant(r, "variants", "fast-pass"), "outcome"), "slower") != 0);
@@ -214,7 +214,9 @@ static void test_what_did_not_run_is_not_called_right(void **state) {
 }
 
 static void keep_waiting(void *user, const char *phase, const char *variant, double seconds) {
-  snprintf(user, 64, "%s %s", phase, variant);
+  // on a busy machine others may be waited for, too
+  if (strstr(variant, "hang-pass"))
+    snprintf(user, 64, "%s %s", phase, variant);
   assert_true(seconds >= 0.5);
 }
 

@@ -13,6 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/core/clock.h"
 #include "base/core/memory.h"
 #include "base/files/file_io.h"
 #include "base/text/text.h"
@@ -24,6 +25,9 @@ static const int64_t BOOTED_EARLIER_NS = 5000 * (int64_t)1000000000;
 static const int64_t AHEAD_NS = 3 * (int64_t)1000000000;
 
 static char folder[64], clocks_path[96];
+// At most so much lies between the two spans as they were recorded. Half a second more is for clocks
+// that are read one after the other.
+static double recording_s;
 
 static void check(hsc_status *status) {
   if (status)
@@ -100,8 +104,10 @@ static int make(void **state) {
   if (!mkdtemp(folder))
     return -1;
   snprintf(clocks_path, sizeof clocks_path, "%s/" HSC_HOST_CLOCKS_FILE, folder);
+  int64_t begin_ns = hsc_now_ns();
   record("first");
   record("second");
+  recording_s = (double)(hsc_now_ns() - begin_ns) * 1e-9;
   change_ring("first", be_of_one_run);
   change_ring("second", be_of_one_run);
   change_ring("second", move_to_host_b);
@@ -114,8 +120,7 @@ static int drop(void **state) {
   return system(command);
 }
 
-// Where the two spans begin on the time line: the second's is later by what passed between them,
-// far below a second.
+// Where the two spans begin on the time line: the second's is later by what passed between them.
 static double between_s(hsc_capture **out_capture) {
   check(hsc_capture_open(folder, out_capture));
   const hsc_event *events = hsc_capture_events(*out_capture);
@@ -131,7 +136,7 @@ static double between_s(hsc_capture **out_capture) {
 static void test_wall_clocks_align_hosts(void **state) {
   hsc_capture *capture = NULL;
   double between = between_s(&capture);
-  assert_true(between > 3 && between < 4);
+  assert_true(between > 2.5 && between < 3.5 + recording_s);
   assert_int_equal(hsc_capture_host_count(capture), 2);
   assert_non_null(strstr(hsc_capture_notes(capture), "how far b's is off is not known"));
   for (int i = 0; i < hsc_capture_process_count(capture); i++)
@@ -151,7 +156,7 @@ static void test_measured_clocks_align_hosts(void **state) {
            (long long)now, (long long)now, (long long)AHEAD_NS);
   write_clocks(text);
   double between = between_s(&capture);
-  assert_true(between > 0 && between < 1);
+  assert_true(between > -0.5 && between < 0.5 + recording_s);
   assert_non_null(strstr(hsc_capture_notes(capture), "2 hosts are aligned"));
   for (int i = 0; i < hsc_capture_process_count(capture); i++) {
     const hsc_capture_process *p = hsc_capture_process_at(capture, i);
@@ -172,7 +177,7 @@ static void test_raw_clocks_run_apart(void **state) {
     // 50 ppm of an hour are 180 ms
     assert_true(fabs((double)(p->end_ns - p->start_ns) * 1e-9 - 3600) < 0.001);
   }
-  assert_true(between > 3 && between < 4);
+  assert_true(between > 2.5 && between < 3.5 + recording_s);
   hsc_capture_close(capture);
 }
 

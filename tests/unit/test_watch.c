@@ -68,13 +68,14 @@ static void a_long_compile_is_told_while_it_runs_and_once_a_module(void **state)
   line(watch, HSC_EVENT_COMPILE_START, "a", -1);
   hsc_watch_tick(watch, now + 5 * second, 0);
   assert_int_equal(h.count, 0);
-  hsc_watch_tick(watch, now + 11 * second, 0);
-  hsc_watch_tick(watch, now + 12 * second, 0);
+  // far beyond: the compile began a little after `now`
+  hsc_watch_tick(watch, now + 110 * second, 0);
+  hsc_watch_tick(watch, now + 112 * second, 0);
   line(watch, HSC_EVENT_COMPILE_DONE, "a", 13);
   assert_int_equal(h.count, 1);
   line(watch, HSC_EVENT_COMPILE_DONE, "b", 11);
   assert_int_equal(h.count, 2);
-  hsc_watch_tick(watch, now + 100 * second, 0);  // none is under way any more
+  hsc_watch_tick(watch, now + 200 * second, 0);  // none is under way any more
   assert_int_equal(h.count, 2);
   hsc_watch_destroy(watch);
 }
