@@ -25,8 +25,8 @@ static const int64_t BOOTED_EARLIER_NS = 5000 * (int64_t)1000000000;
 static const int64_t AHEAD_NS = 3 * (int64_t)1000000000;
 
 static char folder[64], clocks_path[96];
-// At most so much lies between the two spans as they were recorded. Half a second more is for clocks
-// that are read one after the other.
+// At most so much lies between the two spans as they were recorded. Half a second more is for
+// clocks that are read one after the other.
 static double recording_s;
 
 static void check(hsc_status *status) {

@@ -2,7 +2,6 @@
 //
 // synchronous=NORMAL in WAL mode: a commit is safe against the death of any process, and costs no
 // fsync; a power cut may lose the last ones.
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/core/clock.h"
@@ -10,6 +9,7 @@
 #include "base/files/file_io.h"
 #include "base/files/private_file.h"
 #include "lab/store/store.h"
+#include "lab/store/store_guard_internal.h"
 
 #include <math.h>
 #include <sqlite3.h>
@@ -121,6 +121,26 @@ static hsc_status *user_version(hsc_store *store, int *out_version) {
   return status;
 }
 
+static hsc_status *not_a_store(const hsc_store *store) {
+  return hsc_status_hint(
+      HSC_ERR(DATA_LOSS, "%s: not a result store: its tables are not hloscope's", store->path),
+      "move the file away, or choose another one with --store FILE");
+}
+
+// A database of somebody else: it has tables, and no version of ours. Nothing is changed in it.
+static hsc_status *check_whose(hsc_store *store) {
+  sqlite3_stmt *statement = NULL;
+  HSC_TRY(sql_prepare(store,
+                      "SELECT user_version < 1 AND EXISTS (SELECT 1 FROM sqlite_master) "
+                      "FROM pragma_user_version",
+                      &statement));
+  hsc_status *status = sql_step(store, statement, NULL);
+  if (!status && sqlite3_column_int(statement, 0))
+    status = not_a_store(store);
+  sqlite3_finalize(statement);
+  return status;
+}
+
 static hsc_status *migrate(hsc_store *store) {
   int newest = MIGRATIONS[HSC_COUNT_OF(MIGRATIONS) - 1].number;
   int version = 0;
@@ -153,13 +173,24 @@ static hsc_status *migrate(hsc_store *store) {
   return status;
 }
 
-// A pipe or device would be waited for, or be written into.
-static hsc_status *check_file(const char *path) {
-  struct stat info;
-  if (stat(path, &info) < 0 || S_ISREG(info.st_mode))
-    return NULL;
-  return hsc_status_hint(HSC_ERR(INVALID_ARGUMENT, "%s: not a file", path),
-                         "--store names a file, which is made when it is not there");
+// The tables are those that the migrations make, word for word: no columns that compute, no views.
+static hsc_status *check_tables(hsc_store *store) {
+  sqlite3_stmt *statement = NULL;
+  bool row = false;
+  int known = 0;
+  hsc_status *status = NULL;
+  HSC_TRY(sql_prepare(
+      store, "SELECT sql FROM sqlite_master WHERE name IN ('experiment', 'task', 'sample')",
+      &statement));
+  while (!(status = sql_step(store, statement, &row)) && row) {
+    const char *sql = (const char *)sqlite3_column_text(statement, 0);
+    for (size_t i = 0; sql && *sql && i < HSC_COUNT_OF(MIGRATIONS); i++)
+      known += strstr(MIGRATIONS[i].sql, sql) != NULL;
+  }
+  sqlite3_finalize(statement);
+  if (!status && known != 3)
+    status = not_a_store(store);
+  return status;
 }
 
 // The store in the cache directory: this user's, and never behind a link.
@@ -193,19 +224,23 @@ hsc_status *hsc_store_open(const char *path, hsc_store **out_store) {
   if (!store->path)
     HSC_GOTO(hsc_status_out_of_memory());
   int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX;
-  HSC_GOTO(path ? check_file(path) : make_own_file(store->path));
+  HSC_GOTO(path ? hsc__store_check_file(path) : make_own_file(store->path));
+  HSC_GOTO(hsc__store_check_beside(store->path));
   int rc =
       sqlite3_open_v2(store->path, &store->db, flags | (path ? 0 : SQLITE_OPEN_NOFOLLOW), NULL);
   if (rc != SQLITE_OK)
     HSC_GOTO(sql_error(store, rc, "open"));
+  hsc__store_trust_nothing(store->db);
   sqlite3_busy_timeout(store->db, 10000);
   // The last connection to close would copy the log into the file and wait for the disk: a short
   // command would spend most of its time there. The log is copied when it has grown (every 1000
   // pages), and read at the next opening.
   sqlite3_db_config(store->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
+  HSC_GOTO(check_whose(store));
   HSC_GOTO(sql_run(
       store, "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA foreign_keys = ON"));
   HSC_GOTO(migrate(store));
+  HSC_GOTO(check_tables(store));
   *out_store = store;
   return NULL;
 done:
