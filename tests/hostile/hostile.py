@@ -7,13 +7,16 @@ nothing that it prints changes a terminal.
 usage: hostile.py HLOSCOPE      prints TAP
 """
 
+import contextlib
 import gzip
 import io
 import json
 import os
 import pathlib
 import re
+import shutil
 import signal
+import sqlite3
 import subprocess
 import sys
 import tempfile
@@ -169,8 +172,96 @@ def escapes(folder):
     )
 
 
+# What a store from elsewhere may hold: code that its database would run.
+NO_END = "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c)"
+STORES = {
+    "view": [
+        "ALTER TABLE experiment RENAME TO old",
+        f"CREATE VIEW experiment AS {NO_END} SELECT old.* FROM old, c",
+    ],
+    "generated": [
+        "DROP TABLE sample",
+        "CREATE TABLE sample (task, metric, unit, position,"
+        " value AS (length(zeroblob(1000000000))))",
+    ],
+    "trigger": [
+        "CREATE TRIGGER t BEFORE INSERT ON experiment BEGIN"
+        f" SELECT count(*) FROM ({NO_END} SELECT x FROM c); END"
+    ],
+    "taken-away": ["CREATE TRIGGER t AFTER INSERT ON task BEGIN DELETE FROM experiment; END"],
+    "version": ["PRAGMA user_version = -5"],
+    "blobs": [f"UPDATE experiment SET {c} = zeroblob(9)" for c in ("kind", "result", "command")],
+    "numbers": ["UPDATE experiment SET started_ns = 9e999, finished_ns = -9e999, seed = 'x'"],
+    "json": ["UPDATE experiment SET result = '[1e999]', configuration = '{', environment = '[]'"],
+    "names": [f"UPDATE experiment SET {c} = '{ESCAPES}'" for c in ("kind", "device", "subject")],
+}
+
+
+def stores(folder):
+    """Result stores that somebody else made, and what was put beside one."""
+    put(folder, "in.hlo", PROGRAM)
+    yield ["run", "in.hlo", "--runs", "2", "--store", "good.sqlite"], (0,)
+    good = (folder / "good.sqlite").read_bytes()
+    log = (folder / "good.sqlite-wal").read_bytes()
+    for name, statements in STORES.items():
+        put(folder, f"{name}.sqlite", good)
+        put(folder, f"{name}.sqlite-wal", log)
+        with contextlib.closing(sqlite3.connect(folder / f"{name}.sqlite")) as database:
+            for statement in statements:
+                database.execute(statement)
+            database.commit()
+        for command in (["results", "list"], ["results", "show", "1"]):
+            yield [*command, "--store", f"{name}.sqlite"], (0, 1)
+        codes = (0,) if name in ("trigger", "taken-away") else (0, 1)
+        yield ["run", "in.hlo", "--runs", "2", "--store", f"{name}.sqlite"], codes
+    with contextlib.closing(sqlite3.connect(folder / "foreign.sqlite")) as database:
+        database.execute("CREATE TABLE experiment (of_somebody_else)")
+        database.commit()
+    foreign = (folder / "foreign.sqlite").read_bytes()
+    yield ["run", "in.hlo", "--store", "foreign.sqlite"], (1,)
+    check("a database of somebody else stays as it was", is_kept(folder, "foreign", foreign))
+    for end in ("wal", "shm", "journal"):
+        put(folder, f"victim-{end}", b"precious")
+        (folder / f"{end}.sqlite-{end}").symlink_to(folder / f"victim-{end}")
+        yield ["run", "in.hlo", "--store", f"{end}.sqlite"], (1,)
+        os.mkfifo(folder / f"pipe-{end}.sqlite-{end}")
+        yield ["run", "in.hlo", "--store", f"pipe-{end}.sqlite"], (1,)
+    left = {(folder / f"victim-{end}").read_bytes() for end in ("wal", "shm", "journal")}
+    check("what links beside a store lead to stays as it was", left != {b"precious"} and left)
+
+
+def is_kept(folder, name, bytes_before):
+    """ "" when the database has the bytes that it had."""
+    return "" if (folder / f"{name}.sqlite").read_bytes() == bytes_before else "it was changed"
+
+
+def plans(folder):
+    """Folders of sweeps with pipes, devices and nonsense in them."""
+    put(folder, "in.hlo", PROGRAM)
+    yield ["sweep", "plan", "compile", "in.hlo", "-q", "-o", "plan"], (0,)
+    yield ["sweep", "run", "plan", "-q"], (0,)
+    (shard,) = (folder / "plan/results").glob("*.jsonl")
+    (kept,) = (folder / "plan/inputs").iterdir()
+    for name in ("plan.json", "tasks.jsonl", f"inputs/{kept.name}", f"results/{shard.name}"):
+        for kind in ("pipe", "device", "nested", "zeros"):
+            copy = folder / f"{kind}-{name.replace('/', '-')}"
+            shutil.copytree(folder / "plan", copy)
+            if name.startswith("inputs"):
+                shutil.rmtree(copy / "results")
+            (copy / name).unlink()
+            if kind == "pipe":
+                os.mkfifo(copy / name)
+            elif kind == "device":
+                (copy / name).symlink_to("/dev/zero")
+            else:
+                put(copy, name, b"[" * NESTED if kind == "nested" else bytes(1 << 20))
+            codes = (0, 1)
+            for command in (["show"], ["merge"], ["run", "-q"]):
+                yield ["sweep", command[0], copy.name, *command[1:]], codes
+
+
 def main():
-    for family in (no_files, bombs, nesting, escapes):
+    for family in (no_files, bombs, nesting, escapes, stores, plans):
         with tempfile.TemporaryDirectory(prefix="hloscope-hostile-") as scratch:
             for arguments, codes in family(pathlib.Path(scratch)):
                 words = f"{family.__name__}: {' '.join(arguments)}"

@@ -17,7 +17,7 @@ const char *hsc__sweep_text(const json_t *object, const char *key) {
 
 hsc_status *hsc__sweep_hash_file(const char *path, char out_hash[33]) {
   hsc_bytes bytes = {0};
-  hsc_status *status = hsc_file_read(path, &bytes);
+  hsc_status *status = hsc_file_read_regular(path, &bytes);
   if (!status)
     hsc_hash128_hex(hsc_hash128_of(bytes.data ? bytes.data : "", bytes.size, 0), out_hash);
   hsc_bytes_deinit(&bytes);
@@ -51,7 +51,7 @@ static hsc_status *read_document(hsc_sweep *sweep) {
     return hsc_status_hint(
         HSC_ERR(NOT_FOUND, "%s: no plan of a sweep (no plan.json)", sweep->folder),
         "hloscope sweep plan KIND PROGRAM... -o %s makes one", sweep->folder);
-  HSC_TRY(hsc_file_read(path, &text));
+  HSC_TRY(hsc_file_read_regular(path, &text));
   sweep->document = json_loadb(text.data, text.size, 0, &error);
   hsc_bytes_deinit(&text);
   if (!json_is_object(sweep->document))
@@ -64,6 +64,11 @@ static hsc_status *read_document(hsc_sweep *sweep) {
   sweep->id = hsc_arena_strdup(sweep->arena, hsc__sweep_text(sweep->document, "id"));
   sweep->kind = hsc_arena_strdup(sweep->arena, hsc__sweep_text(sweep->document, "kind"));
   return hsc_arena_status(sweep->arena);
+}
+
+// Seconds that can be counted in nanoseconds: thirty years at most.
+static bool is_seconds(double seconds) {
+  return seconds > 0 && seconds <= 1e9;
 }
 
 // An input is named by plain words below the folder: a plan from elsewhere reads nothing else.
@@ -84,8 +89,11 @@ static hsc_status *take_line(hsc_sweep *sweep, json_t *line, hsc_map *groups) {
                            .cost_s = json_number_value(json_object_get(line, "cost_s")),
                            .limit_s = json_number_value(json_object_get(line, "limit_s")),
                            .line = line};
-  if (strlen(task->id) != 32 || !json_is_object(json_object_get(line, "do")) ||
-      !(task->cost_s > 0) || !(task->limit_s > 0) || (task->input && !is_input(task->input)))
+  const json_t *does = json_object_get(line, "do");
+  bool has_program = task->input || !json_object_get(does, "job");
+  if (strlen(task->id) != 32 || !json_is_object(does) || !has_program ||
+      !is_seconds(task->cost_s) || !is_seconds(task->limit_s) ||
+      (task->input && !is_input(task->input)))
     return HSC_ERR(DATA_LOSS, "%s/tasks.jsonl:%lld: not a task", sweep->folder,
                    (long long)sweep->count + 1);
   snprintf(group, sizeof group, "%s|%s|%s", task->kind, task->device,
@@ -106,7 +114,7 @@ static hsc_status *read_tasks(hsc_sweep *sweep, hsc_map *groups) {
   hsc_bytes text = {0};
   hsc_status *status = NULL;
   size_t lines = 0;
-  HSC_GOTO(hsc_file_read(path_in(sweep, "tasks.jsonl", path, sizeof path), &text));
+  HSC_GOTO(hsc_file_read_regular(path_in(sweep, "tasks.jsonl", path, sizeof path), &text));
   hsc_hash128_hex(hsc_hash128_of(text.data ? text.data : "", text.size, 0), hash);
   if (strcmp(hash, sweep->id) != 0)
     HSC_GOTO(hsc_status_hint(
