@@ -1,9 +1,9 @@
 // capture_nesting.c - which events are inside which.
 //
-// The recorder knows the parent of a span among the spans of its own ring and thread. Three more
-// are known only here: a call of the tracer's ring inside of a label of the program's ring; a run
-// on a device, which a callback told on whatever thread; and the outermost span around each of
-// them.
+// The recorder knows the parent of a span among the spans of its own ring and thread. Four more
+// are known only here: a call of the tracer's ring inside of a label of the program's ring; events
+// of profiles, which say no parents; a run on a device, which a callback told on whatever thread;
+// and the outermost span around each of them.
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -21,15 +21,24 @@ typedef struct open_spans {
   int depth;
 } open_spans;
 
+// Whether the span says itself what it is inside of: profiles, whose rings are no files, do not.
+static bool knows_its_own(const hsc_capture *capture, const hsc_event *event) {
+  return capture->rings[event->process].bytes != NULL;
+}
+
 // A span that its ring knows no parent of is inside of the span of another ring that is open on its
-// thread.
+// thread; one of a profile inside of the innermost that ends no earlier.
 static void adopt(const hsc_capture *capture, hsc_event *event, const open_spans *open) {
   if (event->parent || !event->span)
     return;
   const hsc_event *events = (const hsc_event *)capture->events.data;
   for (int depth = open->depth; depth > 0 && depth <= MAX_OPEN; depth--) {
     const hsc_event *around = &events[open->events[depth - 1]];
-    if (around->process == event->process || !around->span)
+    if (!around->span)
+      continue;
+    if (around->process == event->process &&
+        (knows_its_own(capture, event) ||
+         around->start_ns + around->duration_ns < event->start_ns + event->duration_ns))
       continue;
     event->parent = around->span;
     return;

@@ -5,8 +5,9 @@
 
 Profiles are made at random with an encoder of their own: threads of a host whose operators nest, a
 device with lines of operators and modules, counters. What they must give is computed from the same
-lists: the rows of the CSV and of the raw text, Chrome's events, OpenTelemetry's spans,
-TensorBoard's lines, the table of operators.
+lists: the rows of the CSV and of the raw text, Chrome's events, OpenTelemetry's spans with their
+parents, Perfetto's slices, TensorBoard's lines, the table of operators; attributes by their names,
+types and values, what an operator's metadata says among them.
 """
 
 import csv
@@ -19,6 +20,7 @@ import struct
 import subprocess
 import sys
 import tempfile
+import zlib
 
 EPOCH_NS = 1_700_000_000_000_000_000
 
@@ -123,11 +125,29 @@ class Plane:
         self.lines: list[tuple[int, str, int, list[Event]]] = []
         self.names: list[str] = []
         self.stats: list[str] = []
+        self.meta_stats: dict[str, dict] = {}  # of a name's metadata: what an operator is
 
     def number(self, names: list[str], text: str) -> int:
         if text not in names:
             names.append(text)
         return names.index(text) + self.first_number
+
+    def encoded_stats(self, field: int, stats: dict) -> bytes:
+        message = b""
+        for key, value in stats.items():
+            stat = put(1, self.number(self.stats, key))
+            if isinstance(value, str):
+                stat += put(5, value)
+            elif isinstance(value, float):
+                stat += put(2, value)
+            else:
+                stat += put(4 if value < 0 else 3, value)
+            message += put(field, stat)
+        return message
+
+    def attributes(self, event: Event) -> dict:
+        """What an operator is, then what this event has of its own."""
+        return self.meta_stats.get(event.name, {}) | event.stats
 
     def encode(self) -> bytes:
         lines = b""
@@ -136,22 +156,14 @@ class Plane:
             for event, _ in flat(events):
                 message = put(1, self.number(self.names, event.name))
                 message += put(2, event.start_ps) + put(3, event.duration_ps)
-                for key, value in event.stats.items():
-                    stat = put(1, self.number(self.stats, key))
-                    if isinstance(value, str):
-                        stat += put(5, value)
-                    elif isinstance(value, float):
-                        stat += put(2, value)
-                    else:
-                        stat += put(4 if value < 0 else 3, value)
-                    message += put(4, stat)
-                body += put(4, message)
+                body += put(4, message + self.encoded_stats(4, event.stats))
             lines += put(3, body)
-        metas = b"".join(
-            put(field, put(1, number) + put(2, put(1, number) + put(2, name)))
-            for field, names in ((4, self.names), (5, self.stats))
-            for number, name in enumerate(names, self.first_number)
-        )
+        metas = b""
+        for number, name in enumerate(self.names, self.first_number):
+            stats = self.encoded_stats(5, self.meta_stats.get(name, {}))
+            metas += put(4, put(1, number) + put(2, put(1, number) + put(2, name) + stats))
+        for number, name in enumerate(self.stats, self.first_number):
+            metas += put(5, put(1, number) + put(2, put(1, number) + put(2, name)))
         return put(1, 1) + put(2, self.name) + lines + metas
 
 
@@ -179,12 +191,93 @@ def profile(seed: int) -> tuple[list[Plane], bytes]:
     ops = [
         part
         for run in runs
-        for part in nested(chance, run.start_ps, run.end_ps, 2, lambda: {"share": 0.25})
+        for part in nested(
+            chance,
+            run.start_ps,
+            run.end_ps,
+            2,
+            lambda: {"share": 0.25, "most": 2**64 - 1, "least": -(2**63)},
+        )
     ]
+    for number in range(0, 7, 2):  # the others say nothing of themselves
+        device.meta_stats[f"op.{number}"] = {
+            "hlo_category": f"category {number % 3}",
+            "flops": 1000 * number,
+            "bytes_accessed": 64 + number,
+            "tf_op": f"jit(f)/layer{number}/dot",
+            "source": f"model{number}.py:{10 + number}",
+        }
     device.lines.append((1, "XLA Modules", EPOCH_NS + 5000, runs))
     device.lines.append((2, "XLA Ops", EPOCH_NS + 5000, ops))
     planes = [host, device]
     return planes, b"".join(put(1, plane.encode()) for plane in planes)
+
+
+# ---- other readers ------------------------------------------------------------------------------
+
+
+def signed(number: int) -> int:
+    return number - (1 << 64) if number >> 63 else number
+
+
+def otlp_attributes(span: dict) -> dict:
+    values = {}
+    for attribute in span["attributes"]:
+        key, value = attribute["key"], attribute["value"]
+        if key.startswith(("thread.", "hloscope.")):
+            continue
+        if "intValue" in value:
+            values[key] = int(value["intValue"])
+        else:
+            values[key] = value.get("stringValue", value.get("doubleValue"))
+    return values
+
+
+def perfetto_slices(data: bytes) -> tuple[list[tuple], dict[int, str]]:
+    """(track, start, end, name, annotations) of each slice, and the names of tracks."""
+    packets = []
+    for number, packet in fields(data):
+        equal(number, 1, "field of a trace")
+        squeezed = first(packet, 50, b"")
+        packets += fields(zlib.decompress(squeezed)) if squeezed else [(1, packet)]
+    names: dict[int, str] = {}
+    keys: dict[int, str] = {}
+    tracks: dict[int, str] = {}
+    open_slices: dict[int, list] = {}
+    slices = []
+    for _, packet in packets:
+        for interned in (value for number, value in fields(packet) if number == 12):
+            for number, entry in fields(interned):
+                into = names if number == 2 else keys
+                into[first(entry, 1)] = first(entry, 2, b"").decode()
+        if track := first(packet, 60, b""):
+            tracks[first(track, 1)] = first(track, 2, b"").decode()
+        if not (event := first(packet, 11, b"")):
+            continue
+        time, kind, lane = first(packet, 8), first(event, 9), first(event, 11)
+        assert lane in tracks, lane
+        if kind == 2:
+            slices.append((lane, *open_slices[lane].pop()(time)))
+            continue
+        equal(kind, 1, "type of an event")
+        values = {}
+        for annotation in (value for number, value in fields(event) if number == 4):
+            for number, value in fields(annotation):
+                key = keys[first(annotation, 1)]
+                if number == 3:
+                    values[key] = value
+                elif number == 4:
+                    values[key] = signed(value)
+                elif number == 5:
+                    values[key] = struct.unpack("<d", value)[0]
+                elif number == 6:
+                    values[key] = value.decode()
+        name = names[first(event, 10)]
+        open_slices.setdefault(lane, []).append(
+            lambda end, time=time, name=name, values=values: (time, end, name, values)
+        )
+    assert not any(open_slices.values()), "slices left open"
+    return slices, tracks
 
 
 # ---- what must be in the documents --------------------------------------------------------------
@@ -209,7 +302,7 @@ def expected_rows(planes: list[Plane]) -> list[tuple]:
                     and event.start_ps < other.end_ps
                     for other, _ in flat(events)
                 )
-                shown = [f"{key}={value}" for key, value in event.stats.items()]
+                shown = [f"{key}={value}" for key, value in plane.attributes(event).items()]
                 rows.append(
                     (start, event.duration_ps // 1000, pid, tid, thread, category, event.name)
                     + (around, " ".join(shown))
@@ -289,6 +382,15 @@ class Case:
             if e["ph"] == "M" and e["name"] == "thread_name"
         }
         equal(threads, {(r[2], r[4]) for r in self.rows}, "Chrome's threads")
+        equal(
+            sorted(
+                (round(1000 * e["ts"]), e["name"], json.dumps(e.get("args", {}), sort_keys=True))
+                for e in document["traceEvents"]
+                if e["ph"] == "X"
+            ),
+            sorted(self.chrome_arguments()),
+            "Chrome's arguments",
+        )
         programs = sorted(
             e["name"]
             for e in document["traceEvents"]
@@ -302,6 +404,27 @@ class Case:
             if "program_id" in event.stats
         )
         equal(programs, wanted, "events of the program")
+
+    def chrome_arguments(self):
+        """Of an operator what it is; of others what the event says."""
+        for plane in self.planes:
+            for _, thread, timestamp, events in plane.lines:
+                for event, _ in flat(events):
+                    what = plane.meta_stats.get(event.name)
+                    if thread == "XLA Ops" or "program_id" in event.stats:
+                        shown = {"program": "jit_f"} if "program_id" in event.stats else {}
+                        if what:
+                            shown |= {
+                                "category": what["hlo_category"],
+                                "op_name": what["tf_op"],
+                                "source": what["source"],
+                                "flops": what["flops"],
+                                "bytes": what["bytes_accessed"],
+                            }
+                    else:
+                        shown = event.stats
+                    start = timestamp - EPOCH_NS + event.start_ps // 1000
+                    yield start, event.name, json.dumps(shown, sort_keys=True)
 
     def opentelemetry_has_them(self) -> None:
         text = self.run("export", str(self.file), "--to=otlp", "-o", "-")
@@ -321,6 +444,61 @@ class Case:
             for span in spans
         )
         equal(found, sorted((r[0], r[1], r[6]) for r in self.rows), "spans")
+        by_id = {span["spanId"]: span for span in spans}
+        equal(len(by_id), len(spans), "numbers of spans")
+        equal(
+            sorted(
+                (
+                    int(span["startTimeUnixNano"]) - EPOCH_NS,
+                    span["name"],
+                    by_id[span["parentSpanId"]]["name"] if "parentSpanId" in span else "",
+                    repr(otlp_attributes(span)),
+                )
+                for span in spans
+            ),
+            sorted(self.with_parents()),
+            "spans with parents and attributes",
+        )
+        for span in spans:  # a trace is what hangs together
+            if "parentSpanId" in span:
+                equal(span["traceId"], by_id[span["parentSpanId"]]["traceId"], "trace")
+
+    def with_parents(self):
+        def walk(events: list[Event], around: str):
+            for event in events:
+                yield event, around
+                yield from walk(event.children, event.name)
+
+        for plane in self.planes:
+            for _, thread, timestamp, events in plane.lines:
+                for event, around in walk(events, ""):
+                    start = timestamp - EPOCH_NS + event.start_ps // 1000
+                    values = plane.attributes(event)
+                    for key, value in values.items():  # OTLP's whole numbers have a sign
+                        values[key] = str(value) if value == 2**64 - 1 else value
+                    yield start, event.name, around, repr(values)
+
+    def perfetto_has_them(self) -> None:
+        file = self.file.with_suffix(".pftrace")
+        self.run("export", str(self.file), "--to=perfetto", "-o", str(file))
+        slices, tracks = perfetto_slices(file.read_bytes())
+        found = sorted(
+            (start, end - start, name, repr(values)) for _, start, end, name, values in slices
+        )
+        wanted = sorted(
+            (
+                timestamp - EPOCH_NS + event.start_ps // 1000,
+                event.duration_ps // 1000,
+                event.name,
+                repr(plane.attributes(event)),
+            )
+            for plane in self.planes
+            for _, _, timestamp, events in plane.lines
+            for event, _ in flat(events)
+        )
+        equal(found, wanted, "slices")
+        for thread in {row[4] for row in self.rows}:
+            assert any(thread in name for name in tracks.values()), (thread, tracks)
 
     def speedscope_opens_and_closes_them(self) -> None:
         document = json.loads(self.run("export", str(self.file), "--to=speedscope", "-o", "-"))
@@ -453,6 +631,7 @@ CHECKS = [
     Case.raw_text_has_them,
     Case.chrome_has_them,
     Case.opentelemetry_has_them,
+    Case.perfetto_has_them,
     Case.speedscope_opens_and_closes_them,
     Case.tensorboard_nests_them,
     Case.late_ends_are_cut,
