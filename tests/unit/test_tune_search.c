@@ -165,6 +165,73 @@ static void without_candidates_there_is_nothing_to_find(void **state) {
   assert_true(ended);
 }
 
+// ---- which rounds there are ---------------------------------------------------------------------
+
+// A machine without noise: candidate k takes ratio + k * step times as long as the baseline.
+typedef struct steps {
+  double ratio, step;
+  size_t counts[HSC_TUNE_ROUNDS];  // members of each round; 0 = it was not asked for
+  bool in_last[CANDIDATES + PLACEBOS];
+} steps;
+
+static hsc_status *measure_steps(
+    void *user, const hsc_tune_round *round, double *times, double *baseline, bool *out_end) {
+  steps *s = user;
+  size_t cell = 0;
+  s->counts[round->number] = round->count;
+  for (size_t i = 0; i < round->count; i++) {
+    int member = round->members[i];
+    if (round->number == HSC_TUNE_ROUNDS - 1)
+      s->in_last[member] = true;
+    for (int k = 0; k < round->processes * round->blocks; k++, cell++) {
+      times[cell] = s->ratio + s->step * member;
+      baseline[cell] = 1;
+    }
+  }
+  *out_end = false;
+  return NULL;
+}
+
+static void each_round_takes_a_third_of_the_last(void **state) {
+  for (int candidates = 1; candidates <= CANDIDATES; candidates++) {
+    hsc_tune_plan mine = plan;
+    hsc_tune_found found[CANDIDATES + PLACEBOS];
+    steps s = {.ratio = 0.9, .step = 0.001};
+    bool ended = false;
+    mine.candidate_count = candidates;
+    EXPECT_OK(hsc_tune_search(&mine, measure_steps, &s, found, &ended));
+    assert_true(ended);
+    int third = (candidates + 2) / 3;
+    int second = third < 12 ? third : 12;
+    int last = candidates < HSC_TUNE_LAST ? candidates : HSC_TUNE_LAST;
+    assert_int_equal(s.counts[0], candidates + PLACEBOS);
+    assert_int_equal(s.counts[1], second > HSC_TUNE_LAST ? second : 0);
+    assert_int_equal(s.counts[2], last + PLACEBOS);
+    for (int i = 0; i < candidates; i++) {  // the fastest go on, and it is said how far
+      int rounds = 1;
+      if (i < last)
+        rounds = HSC_TUNE_ROUNDS;
+      else if (second > HSC_TUNE_LAST && i < second)
+        rounds = 2;
+      assert_int_equal(found[i].rounds, rounds);
+      assert_int_equal(s.in_last[i], i < last);
+      assert_true(fabs(found[i].screen - (0.9 + 0.001 * i)) < 1e-12);
+    }
+  }
+}
+
+// A tenth slower than the baseline, in the first look, is slower.
+static void what_is_a_tenth_slower_does_not_go_on(void **state) {
+  hsc_tune_found found[CANDIDATES + PLACEBOS];
+  steps s = {.ratio = exp(0.1) - 0.015, .step = 0.01};
+  bool ended = false;
+  EXPECT_OK(hsc_tune_search(&plan, measure_steps, &s, found, &ended));
+  assert_int_equal(s.counts[1], 0);
+  assert_int_equal(s.counts[2], 2 + PLACEBOS);
+  assert_int_equal(found[1].rounds, HSC_TUNE_ROUNDS);
+  assert_int_equal(found[2].rounds, 1);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(false_discoveries_are_under_five_percent),
@@ -173,6 +240,8 @@ int main(void) {
       cmocka_unit_test(a_search_that_is_ended_proves_nothing),
       cmocka_unit_test(what_never_runs_is_not_judged),
       cmocka_unit_test(without_candidates_there_is_nothing_to_find),
+      cmocka_unit_test(each_round_takes_a_third_of_the_last),
+      cmocka_unit_test(what_is_a_tenth_slower_does_not_go_on),
   };
   return cmocka_run_group_tests(tests, 0, 0);
 }

@@ -141,6 +141,73 @@ static void wrong_rules_are_named(void **state) {
   }
 }
 
+static void a_rule_is_told_two_hundred_times(void **state) {
+  heard h;
+  hsc_watch *watch = watch_of("severity=info", &h);
+  for (int i = 0; i < 300; i++) {
+    char id[16];
+    snprintf(id, sizeof id, "entry-%d", i);
+    const hsc_entry entry = {.id = id, .severity = HSC_SEVERITY_INFO, .workaround = ""};
+    hsc_watch_on_line(watch, &entry, HSC_VIEW("x"), 1, NULL, -1);
+  }
+  assert_int_equal(h.count, 200);
+  assert_int_equal(hsc_watch_alert_count(watch), 200);
+  hsc_watch_destroy(watch);
+}
+
+// Of more compilations than are kept the oldest is forgotten.
+static void the_last_64_compilations_are_watched(void **state) {
+  heard h;
+  hsc_watch *watch = watch_of("compile-over=10", &h);
+  for (int i = 0; i < 70; i++) {
+    char name[16];
+    snprintf(name, sizeof name, "f%d", i);
+    line(watch, HSC_EVENT_COMPILE_START, name, -1);
+  }
+  line(watch, HSC_EVENT_COMPILE_DONE, "f69", -1);  // the newest; its time is not said
+  hsc_watch_tick(watch, hsc_now_ns() + 11000000000, 0);
+  assert_int_equal(h.count, 63);
+  line(watch, HSC_EVENT_COMPILE_DONE, "f5", 20);  // forgotten: told by its end
+  assert_int_equal(h.count, 64);
+  hsc_watch_destroy(watch);
+}
+
+static void keep_text(void *user, const hsc_alert *alert) {
+  snprintf(user, 64, "%s", alert->text);
+}
+
+static void what_is_told_stays_on_its_line(void **state) {
+  char text[64] = "";
+  const char *rule = "severity=warning";
+  hsc_watch *watch = NULL;
+  EXPECT_OK(hsc_watch_create(&rule, 1, keep_text, text, &watch));
+  hsc_entry entry = {.id = "e", .severity = HSC_SEVERITY_INFO, .workaround = ""};
+  hsc_watch_on_line(watch, &entry, HSC_VIEW("quiet"), 1, NULL, -1);
+  assert_string_equal(text, "");
+  entry.severity = HSC_SEVERITY_WARNING;
+  hsc_watch_on_line(watch, &entry, HSC_VIEW(" \ta\tb\x1b[c\x01 d"), 1, NULL, -1);
+  assert_string_equal(text, "a b [c  d");
+  hsc_log_report report = {0};
+  hsc_bytes metrics = {0};
+  report.events[HSC_EVENT_CACHE_MISS] = 3;
+  line(watch, HSC_EVENT_COMPILE_START, "f", -1);
+  hsc_watch_prometheus(watch, &report, "a\"b\\c\nd", 4096, &metrics);
+  static const char *const lines[] = {
+      "# TYPE hloscope_cache_misses_total counter\n",
+      "hloscope_cache_misses_total{job=\"a\\\"b\\\\cd\"} 3\n",
+      "hloscope_cache_hits_total{job=\"a\\\"b\\\\cd\"} 0\n",
+      "hloscope_alerts_total{job=\"a\\\"b\\\\cd\"} 1\n",
+      "# TYPE hloscope_compiles_open gauge\n",
+      "hloscope_compiles_open{job=\"a\\\"b\\\\cd\"} 1\n",
+      "hloscope_memory_bytes{job=\"a\\\"b\\\\cd\"} 4096\n",
+  };
+  for (size_t i = 0; i < HSC_COUNT_OF(lines); i++)
+    if (!strstr(hsc_bytes_text(&metrics), lines[i]))
+      fail_msg("no '%s' in\n%s", lines[i], hsc_bytes_text(&metrics));
+  hsc_bytes_deinit(&metrics);
+  hsc_watch_destroy(watch);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(a_limit_is_told_once),
@@ -150,6 +217,9 @@ int main(void) {
       cmocka_unit_test(failures_are_told_by_module),
       cmocka_unit_test(retrying_goes_by_the_error_that_names_the_cause),
       cmocka_unit_test(wrong_rules_are_named),
+      cmocka_unit_test(a_rule_is_told_two_hundred_times),
+      cmocka_unit_test(the_last_64_compilations_are_watched),
+      cmocka_unit_test(what_is_told_stays_on_its_line),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
