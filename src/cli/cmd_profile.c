@@ -190,6 +190,8 @@ static hsc_status *show(const profile_args *args, const char *raw, const char *n
   hsc_status *status = NULL;
   bool is_short = cli->format == HSC_FORMAT_TEXT && args->type == TYPE_OPERATOR && !args->all;
   HSC_GOTO(hsc_profile_open(raw, &profile));
+  if (is_short)
+    hsc_cli_peaks_measure_once(profile, cli);
   hsc_cli_profile_peaks(profile);
   HSC_GOTO(hsc_profile_write_logdir(profile, args->output, NULL, args->traced_only, &directory));
   HSC_GOTO((is_short ? show_short : show_all)(args, profile, note, cli));

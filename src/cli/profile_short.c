@@ -132,7 +132,15 @@ static hsc_status *say_steps(const hsc_table *steps, hsc_arena *arena, hsc_bytes
   return NULL;
 }
 
-static void operator_row(hsc_table *table, const hsc_table *all, size_t row, bool devices) {
+// Columns that say nothing about the rows shown are left out.
+typedef struct short_columns {
+  bool device, limit, where;
+} short_columns;
+
+static void operator_row(hsc_table *table,
+                         const hsc_table *all,
+                         size_t row,
+                         const short_columns *columns) {
   const char *source = hsc_cli_text(all, row, "source");
   const char *op_name = hsc_cli_text(all, row, "op_name");
   hsc_table_row(table);
@@ -142,15 +150,18 @@ static void operator_row(hsc_table *table, const hsc_table *all, size_t row, boo
   hsc_table_double(table, hsc_cli_number(all, row, "mean"));
   hsc_table_text(table, hsc_cli_text(all, row, "name"));
   hsc_table_text(table, hsc_cli_text(all, row, "category"));
-  if (devices)
+  if (columns->device)
     hsc_table_text(table, hsc_cli_text(all, row, "device"));
   // Faster than memory can be: the bytes came from a cache, whose limit is not known.
   double of_limit = hsc_cli_number(all, row, "of_roofline");
   const char *bound = hsc_cli_text(all, row, "bound");
   bool cached = of_limit > 1 && bound && !strcmp(bound, "memory");
-  hsc_table_text(table, cached ? "cache" : bound);
-  hsc_table_double(table, cached ? NAN : of_limit);
-  hsc_table_text(table, source ? source : op_name);
+  if (columns->limit) {
+    hsc_table_text(table, cached ? "cache" : bound);
+    hsc_table_double(table, cached ? NAN : of_limit);
+  }
+  if (columns->where)
+    hsc_table_text(table, source ? source : op_name);
 }
 
 // Whether the rows say more than one thing in this column.
@@ -161,6 +172,16 @@ static bool differs(const hsc_table *all, const char *name) {
     if (first && value && strcmp(first, value))
       return true;
     first = first ? first : value;
+  }
+  return false;
+}
+
+// Whether one of the first rows says something in this column.
+static bool says(const hsc_table *all, const char *name, size_t rows) {
+  for (size_t i = 0; i < rows; i++) {
+    const char *text = hsc_cli_text(all, i, name);
+    if (text && *text)
+      return true;
   }
   return false;
 }
@@ -197,19 +218,29 @@ static bool of_hidden_column(const char *note, const hsc_table *all, const hsc_t
 }
 
 static hsc_status *operators(const hsc_table *all, int64_t rows, hsc_table **out_table) {
-  static const char *const columns[][2] = {
-      {"share", "fraction"},    {"time", "ns"},   {"times", "count"}, {"each", "ns"},
-      {"operator", ""},         {"category", ""}, {"device", ""},     {"limit", ""},
-      {"of limit", "fraction"}, {"where", ""}};
-  bool devices = differs(all, "device");
-  HSC_TRY(hsc_table_create("hlo-operators", out_table));
-  for (size_t i = 0; i < HSC_COUNT_OF(columns); i++)
-    if (devices || strcmp(columns[i][0], "device") != 0)
-      hsc_table_column(*out_table, columns[i][0], columns[i][1]);
+  static const char *const names[][2] = {{"share", "fraction"}, {"time", "ns"},
+                                         {"times", "count"},    {"each", "ns"},
+                                         {"operator", ""},      {"category", ""}};
   size_t count = hsc_table_row_count(all);
   size_t shown = rows > 0 && (size_t)rows < count ? (size_t)rows : count;
+  short_columns columns = {
+      .device = differs(all, "device"),
+      .limit = says(all, "bound", shown),
+      .where = says(all, "source", shown) || says(all, "op_name", shown),
+  };
+  HSC_TRY(hsc_table_create("hlo-operators", out_table));
+  for (size_t i = 0; i < HSC_COUNT_OF(names); i++)
+    hsc_table_column(*out_table, names[i][0], names[i][1]);
+  if (columns.device)
+    hsc_table_column(*out_table, "device", "");
+  if (columns.limit) {
+    hsc_table_column(*out_table, "limit", "");
+    hsc_table_column(*out_table, "of limit", "fraction");
+  }
+  if (columns.where)
+    hsc_table_column(*out_table, "where", "");
   for (size_t i = 0; i < shown; i++)
-    operator_row(*out_table, all, i, devices);
+    operator_row(*out_table, all, i, &columns);
   note_low_limit(*out_table, all, shown);
   for (size_t i = 0; i < hsc_table_note_count(all); i++)
     if (!of_hidden_column(hsc_table_note_text(all, i), all, *out_table))

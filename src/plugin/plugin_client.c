@@ -70,31 +70,36 @@ static bool is_named(const PJRT_NamedValue *value, const char *name) {
   return value->name_size == strlen(name) && memcmp(value->name, name, value->name_size) == 0;
 }
 
+static hsc_status *cache_from_environment(char **out_path) {
+  const char *cache = getenv("HLOSCOPE_CACHE_DIR");
+  const char *keep = getenv("HLOSCOPE_KEEP_EXECUTABLES");
+  if (!cache || !*cache || (keep && !strcmp(keep, "0")))
+    return NULL;
+  hsc_bytes path = {0};
+  hsc_bytes_printf(&path, "%s/executables", cache);
+  *out_path = hsc_bytes_take(&path);
+  return *out_path ? NULL : hsc_status_out_of_memory();
+}
+
+// Where a client option that is a number goes; NULL = no such option.
+static int64_t *number_of(const PJRT_NamedValue *value, client_options *out) {
+  if (is_named(value, "device_count") || is_named(value, "cpu_device_count"))
+    return &out->device_count;
+  if (is_named(value, "thread_count"))
+    return &out->thread_count;
+  if (is_named(value, "node_id"))
+    return &out->process;
+  return is_named(value, "num_nodes") ? &out->process_count : NULL;
+}
+
 static hsc_status *read_options(const PJRT_NamedValue *values, size_t count, client_options *out) {
   HSC_TRY(devices_from_environment(&out->device_count));
   HSC_TRY(number_from_environment("HLOSCOPE_DEVICE_COUNT", &out->device_count));
   HSC_TRY(number_from_environment("HLOSCOPE_THREADS", &out->thread_count));
-  const char *cache = getenv("HLOSCOPE_CACHE_DIR");
-  if (cache && *cache) {
-    hsc_bytes path = {0};
-    hsc_bytes_printf(&path, "%s/executables", cache);
-    out->cache_dir = hsc_bytes_take(&path);
-    if (!out->cache_dir)
-      return hsc_status_out_of_memory();
-  }
+  HSC_TRY(cache_from_environment(&out->cache_dir));
   for (size_t i = 0; i < count; i++) {
     const PJRT_NamedValue *value = &values[i];
-    int64_t *number;
-    if (is_named(value, "device_count") || is_named(value, "cpu_device_count"))
-      number = &out->device_count;
-    else if (is_named(value, "thread_count"))
-      number = &out->thread_count;
-    else if (is_named(value, "node_id"))
-      number = &out->process;
-    else if (is_named(value, "num_nodes"))
-      number = &out->process_count;
-    else
-      number = NULL;
+    int64_t *number = number_of(value, out);
     if (number && value->type == PJRT_NamedValue_kInt64) {
       *number = value->int64_value;
     } else if (!number && is_named(value, "cache_dir") && value->type == PJRT_NamedValue_kString) {

@@ -176,11 +176,32 @@ const char *hsc_profile_notes(const hsc_profile *profile) {
   return hsc_bytes_text(&profile->notes);
 }
 
+// A profile keeps its peaks in units of 1e12 and 1e9, by which they lose some last bits.
+static bool is_same_peak(double a, double b) {
+  return fabs(a - b) <= 1e-6 * b;
+}
+
+static bool is_cpu(const hsc_profile_device *device) {
+  return strstr(device->name, "CPU") || !strncmp(device->type, "hloscope cpu", 12);
+}
+
+static bool lacks_peaks(const hsc_profile_device *device) {
+  return isnan(device->peak_flops) && isnan(device->peak_bytes);
+}
+
+bool hsc_profile_wants_peaks(const hsc_profile *profile) {
+  for (size_t i = 0; i < profile->devices.count; i++)
+    if (is_cpu(&profile->devices.items[i]) && lacks_peaks(&profile->devices.items[i]))
+      return true;
+  return false;
+}
+
 void hsc_profile_set_peaks(hsc_profile *profile, double flops, double bytes, const char *source) {
   for (size_t i = 0; i < profile->devices.count; i++) {
     hsc_profile_device *device = &profile->devices.items[i];
-    bool is_cpu = strstr(device->name, "CPU") || !strncmp(device->type, "hloscope cpu", 12);
-    if (!is_cpu || !isnan(device->peak_flops) || !isnan(device->peak_bytes))
+    bool has_these =
+        is_same_peak(device->peak_flops, flops) && is_same_peak(device->peak_bytes, bytes);
+    if (!is_cpu(device) || (!lacks_peaks(device) && !has_these))
       continue;
     device->peak_flops = flops;
     device->peak_bytes = bytes;

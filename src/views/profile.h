@@ -117,8 +117,10 @@ int hsc_profile_module_count(const hsc_profile *profile);
 const hsc_profile_module *hsc_profile_modules(const hsc_profile *profile);
 // newline-separated; "" = none
 const char *hsc_profile_notes(const hsc_profile *profile);
-// Peaks for CPUs of which the profile tells none: flops and bytes per second. `source` says where
-// they come from, for a note.
+// Whether a CPU is in it of which the profile tells no peaks.
+bool hsc_profile_wants_peaks(const hsc_profile *profile);
+// Peaks for CPUs of which the profile tells none, or these: flops and bytes per second. `source`
+// says where they come from, for a note.
 void hsc_profile_set_peaks(hsc_profile *profile, double flops, double bytes, const char *source);
 
 // An operator with its devices added up, and what it took in each step.

@@ -237,9 +237,9 @@ hsc_status *hsc__job_load(hsc_worker *worker, json_t *request, hsc_json *answer)
   HSC_TRY(read_client_options(worker, json_object_get(request, "options")));
 
   // The worker looks into the cache itself and says so; a device that does it on its own would make
-  // misses look like hits. Nothing else in this process reads the variable, and no other thread
-  // runs yet.
-  unsetenv("HLOSCOPE_CACHE_DIR");
+  // misses look like hits. The directory itself stays known: tuning results and the machine's peaks
+  // lie there. No other thread runs yet.
+  setenv("HLOSCOPE_KEEP_EXECUTABLES", "0", 1);
   hsc__worker_at(worker, "loading the plugin");
   int64_t start = hsc_now_ns();
   HSC_TRY(hsc_plugin_open(path, &worker->plugin));
