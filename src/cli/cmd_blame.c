@@ -323,7 +323,7 @@ static hsc_status *run(const void *args_of_command, hsc_cli *cli) {
     unwritten = write_report(args, cli, &o, store, document);
   HSC_GOTO(cli->format == HSC_FORMAT_JSON ? hsc_cli_document(cli, document)
                                           : print_text(cli, document));
-  cli->exit_code = hsc_blame_exit_code(hsc_json_text(document, "verdict"));
+  cli->exit_code = hsc_blame_exit_code_of(document);
   status = unwritten;  // a full disk does not take the verdict away
   unwritten = NULL;
 done:
@@ -347,7 +347,7 @@ const hsc_command_body hsc_command_blame = {
         "Finds what is at fault when a program is wrong, crashes, hangs or is slow on a device: "
         "the program itself, the compiler's front end, one of its passes, code generation below "
         "HLO, or nothing, because rounding explains it. Exit code 0: nothing is; 1: something is; "
-        "3: it cannot be determined.",
+        "3: it cannot be determined, or not everything was compared.",
     .examples =
         "hloscope blame model.hlo -d xla-cpu\n"
         "hloscope blame model.hlo -d xla-cpu -o report\n"

@@ -96,7 +96,11 @@ static void put_step_count(const hsc_table *steps, size_t count, hsc_bytes *out)
     hsc_bytes_printf(out, "%zu shares of %zu devices", count, devices);
 }
 
-static hsc_status *say_steps(const hsc_table *steps, hsc_arena *arena, hsc_bytes *out) {
+// Where no steps are marked it is no step that takes so long, but a run: "A run of jit_train takes".
+static hsc_status *say_steps(const hsc_table *steps,
+                             const char *runs_of,
+                             hsc_arena *arena,
+                             hsc_bytes *out) {
   size_t rows = hsc_table_row_count(steps);
   double *times = rows ? HSC_NEW_ARRAY(arena, double, rows) : NULL;
   if (!times)
@@ -116,7 +120,10 @@ static hsc_status *say_steps(const hsc_table *steps, hsc_arena *arena, hsc_bytes
   double idle = sum_between(steps, "idle", least, most);
   char median[32];
   hsc_format_quantity((times[(count - 1) / 2] + times[count / 2]) / 2, "ns", false, median);
-  hsc_bytes_printf(out, "A step %s %s (median of ",
+  hsc_bytes_append_text(out, runs_of ? "A run" : "A step");
+  if (runs_of && *runs_of)
+    hsc_bytes_printf(out, " of %s", runs_of);
+  hsc_bytes_printf(out, " %s %s (median of ",
                    idle > whole * WAITS_BETWEEN ? "begins every" : "takes", median);
   put_step_count(steps, count, out);
   hsc_bytes_append_char(out, ')');
@@ -265,7 +272,7 @@ hsc_status *hsc_cli_profile_short(hsc_profile *profile,
   HSC_GOTO(hsc_profile_table(profile, HSC_PROFILE_VIEW_hlo_operators, &options, &all));
   HSC_GOTO(hsc_profile_table(profile, HSC_PROFILE_VIEW_steps, &options, &steps));
   say_operators(all, out_headline);
-  HSC_GOTO(say_steps(steps, arena, out_headline));
+  HSC_GOTO(say_steps(steps, hsc_profile_steps_of(profile), arena, out_headline));
   HSC_GOTO(operators(all, rows, out_table));
   HSC_GOTO(hsc_bytes_status(out_headline));
 done:
@@ -327,7 +334,7 @@ hsc_status *hsc_cli_profile_lead(hsc_profile *profile, const char *path, hsc_pag
   HSC_GOTO(hsc_profile_table(profile, HSC_PROFILE_VIEW_hlo_operators, &options, &all));
   HSC_GOTO(hsc_profile_table(profile, HSC_PROFILE_VIEW_steps, &options, &steps));
   say_operators(all, &lead->sentence);
-  HSC_GOTO(say_steps(steps, arena, &lead->sentence));
+  HSC_GOTO(say_steps(steps, hsc_profile_steps_of(profile), arena, &lead->sentence));
   if (hsc_table_row_count(all))
     fill_lead(all, steps, path, lead);
 done:

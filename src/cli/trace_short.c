@@ -107,7 +107,7 @@ static void say(const hsc_table *time,
   hsc_bytes_printf(out, ", %zu compilation%s", compiled, hsc_plural((double)compiled, "", "s"));
   if (again.count) {
     hsc_format_quantity(again.ns, "ns", false, cost);
-    hsc_bytes_printf(out, ", %zu of them of something that was compiled before (%s)", again.count,
+    hsc_bytes_printf(out, ", %zu of them of a name that was compiled before (%s)", again.count,
                      cost);
   }
   hsc_bytes_printf(out, ".");
@@ -132,8 +132,10 @@ static hsc_status *print_picked(const hsc_table *from,
 
 // What was compiled again, the costliest first.
 static hsc_status *print_recompiles(const hsc_table *compiles, hsc_cli *cli) {
-  static const hsc_cli_pick columns[] = {
-      {"compiled again", "executable"}, {"times", "times"}, {"cost", "compile"}, {"why", "why"}};
+  static const hsc_cli_pick columns[] = {{"compiled again", "executable"},
+                                         {"compile no.", "times"},
+                                         {"cost", "compile"},
+                                         {"why", "why"}};
   hsc_table *again = NULL;
   hsc_status *status = NULL;
   HSC_GOTO(hsc_table_create("recompiles", &again));
@@ -152,6 +154,24 @@ static hsc_status *print_recompiles(const hsc_table *compiles, hsc_cli *cli) {
 done:
   hsc_table_destroy(again);
   return status;
+}
+
+// The mean times the runs is not the total where not all runs were timed on the device.
+static void note_untimed(const hsc_table *executables, hsc_cli *cli) {
+  double runs = 0;
+  double timed = 0;
+  for (size_t i = 0; i < hsc_table_row_count(executables); i++) {
+    double measured = hsc_cli_number(executables, i, "measured");
+    if (measured > 0 && measured < hsc_cli_number(executables, i, "runs")) {
+      runs += hsc_cli_number(executables, i, "runs");
+      timed += measured;
+    }
+  }
+  if (runs > 0)
+    hsc_cli_paragraph(cli,
+                      "total, each and share: of the %.0f of %.0f runs that were timed on the "
+                      "device, where some of a program were and some were not\n",
+                      timed, runs);
 }
 
 hsc_status *hsc_cli_trace_short(const hsc_capture *capture, hsc_cli *cli) {
@@ -178,6 +198,7 @@ hsc_status *hsc_cli_trace_short(const hsc_capture *capture, hsc_cli *cli) {
   HSC_GOTO(print_recompiles(tables[1], cli));
   HSC_GOTO(
       print_picked(tables[2], "executables", programs, HSC_COUNT_OF(programs), "run total", cli));
+  note_untimed(tables[2], cli);
   HSC_GOTO(print_picked(tables[3], "operators", operators, HSC_COUNT_OF(operators), "share", cli));
 done:
   hsc_bytes_deinit(&headline);

@@ -5,10 +5,13 @@
 //   a crash    the thread cannot go on. A writer may be Python's (JAX's profiler), which needs
 //              the interpreter's lock: where the crashed thread holds it, it writes itself; else
 //              a thread of ours does, which waited for this since the beginning.
-//   TERM etc.  the program is healthy: where the signal met a thread that holds the lock, our
-//              thread writes in its turn, and then sends the signal again at its default.
-// Nothing may hang: after ten seconds the process dies without having written. A forked child has
-// none of this.
+//   TERM etc.  the program is healthy: where the signal met a thread that holds the lock, Python's
+//              main thread writes before its next bytecode (a pending call) and dies there: it
+//              does not go on to its end, whose exit code would take the place of the signal.
+//              Where it does not come to one in a second, our thread takes its turn at the lock.
+// Whoever writes has claimed it first; all others wait for it and die of the same signal. Nothing
+// may hang: after ten seconds the process dies without having written. A forked child has none of
+// this.
 #include "pjrt/tracer_death.h"
 
 #include <dlfcn.h>
@@ -16,6 +19,7 @@
 #include <semaphore.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -23,19 +27,25 @@
 
 #include "base/core/base.h"
 
-enum { MOST_WRITERS = 4, LIMIT_MS = 10000, STEP_MS = 2 };
+enum { MOST_WRITERS = 4, LIMIT_MS = 10000, TURN_MS = 1000, STEP_MS = 2 };
 enum { TASK_WRITE = 1, TASK_WRITE_AND_DIE, TASK_WATCH };
 
 static void (*_Atomic writers[MOST_WRITERS])(void);
 HSC_EXPORT _Atomic int hsc_tracer_dying;  // 1 = a crash or an end is under way; the plugin looks
-static _Atomic int task, written;
+static _Atomic int task, claimed, written;
 static _Atomic pid_t owner;
 static volatile sig_atomic_t fatal_signal;
 static sem_t wake;
-static int (*holds_interpreter)(void);  // PyGILState_Check; NULL = no Python here
+// PyGILState_Check, Py_AddPendingCall, PyEval_SaveThread; NULL = no Python here
+static int (*holds_interpreter)(void);
+static int (*call_soon)(int (*function)(void *), void *argument);
+static void *(*let_others_run)(void);
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
+// Writes, unless somebody does already.
 static void write_all(void) {
+  if (atomic_exchange(&claimed, 1))
+    return;
   for (int i = 0; i < MOST_WRITERS; i++) {
     void (*write)(void) = atomic_load(&writers[i]);
     if (write)
@@ -44,10 +54,14 @@ static void write_all(void) {
   atomic_store(&written, 1);
 }
 
-static void wait_until_written(void) {
+static void wait_for(_Atomic int *what, int limit_ms) {
   const struct timespec step = {.tv_nsec = STEP_MS * 1000000};
-  for (int waited = 0; waited < LIMIT_MS && !atomic_load(&written); waited += STEP_MS)
+  for (int waited = 0; waited < limit_ms && !atomic_load(what); waited += STEP_MS)
     nanosleep(&step, NULL);
+}
+
+static void wait_until_written(void) {
+  wait_for(&written, LIMIT_MS);
 }
 
 static void die(int number) {
@@ -59,6 +73,17 @@ static void die(int number) {
   kill(getpid(), number);
 }
 
+// What Python's main thread does before its next bytecode, with the interpreter's lock: the end of
+// the program. Where our thread was first, it needs the lock.
+static int end_here(void *unused) {
+  if (atomic_load(&claimed) && !atomic_load(&written) && let_others_run)
+    let_others_run();
+  write_all();
+  wait_until_written();
+  die(fatal_signal);
+  return 0;
+}
+
 static void *wait_for_death(void *unused) {
   while (sem_wait(&wake))
     continue;
@@ -68,8 +93,12 @@ static void *wait_for_death(void *unused) {
       die(fatal_signal);
     return NULL;
   }
+  bool dies = atomic_load(&task) == TASK_WRITE_AND_DIE;
+  if (dies && call_soon)
+    wait_for(&claimed, TURN_MS);
   write_all();
-  if (atomic_load(&task) == TASK_WRITE_AND_DIE)
+  wait_until_written();
+  if (dies)
     die(fatal_signal);
   return NULL;
 }
@@ -83,23 +112,38 @@ static void *end_anyway(void *unused) {
   return NULL;
 }
 
+// Whether a signal began the end: nothing catches SIGKILL, which stands for _exit here.
+static bool has_signal(void) {
+  return fatal_signal && fatal_signal != SIGKILL;
+}
+
+// The program came to its end while others write: it dies of the signal all the same.
+static void at_exit(void) {
+  if (atomic_load(&owner) != getpid() || !has_signal())
+    return;
+  wait_until_written();
+  die(fatal_signal);
+}
+
 static void on_signal(int number, siginfo_t *info, void *context) {
   if (atomic_load(&owner) != getpid()) {
     die(number);
     return;
   }
   if (atomic_exchange(&hsc_tracer_dying, 1)) {  // a second one, while the first is written
-    if (info->si_code <= 0)
+    if (info->si_code <= 0 && number != SIGABRT)
       return;
-    wait_until_written();
-    die(number);
+    wait_until_written();  // a thread that cannot go on
+    die(has_signal() ? fatal_signal : number);
     return;
   }
   fatal_signal = number;
   bool from_outside = info->si_code == SI_USER || info->si_code == SI_QUEUE;
   bool holds = holds_interpreter && holds_interpreter();
-  if (from_outside && holds) {  // our thread gets the lock in its turn, when this one goes on
+  if (from_outside && holds) {
     atomic_store(&task, TASK_WRITE_AND_DIE);
+    if (call_soon)
+      call_soon(end_here, NULL);
     sem_post(&wake);
     return;
   }
@@ -126,9 +170,16 @@ static void install(void) {
   }
 }
 
+// A function of the program's Python, into a pointer to it.
+static void find(const char *name, void *out_function) {
+  void *found = dlsym(RTLD_DEFAULT, name);
+  memcpy(out_function, &found, sizeof found);
+}
+
 static void begin(void) {
-  void *found = dlsym(RTLD_DEFAULT, "PyGILState_Check");
-  memcpy(&holds_interpreter, &found, sizeof found);
+  find("PyGILState_Check", &holds_interpreter);
+  find("Py_AddPendingCall", &call_soon);
+  find("PyEval_SaveThread", &let_others_run);
   if (sem_init(&wake, 0, 0))
     return;
   sigset_t all;
@@ -141,6 +192,7 @@ static void begin(void) {
   if (error)
     return;
   pthread_detach(thread);
+  atexit(at_exit);
   atomic_store(&owner, getpid());
   install();
 }

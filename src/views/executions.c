@@ -37,9 +37,10 @@ hsc__execution_times hsc__execution_times_of(const hsc__executions *ran, const h
   const hsc_event *call = hsc__execution_event(ran, x);
   const hsc_event *run = x->run == UINT32_MAX ? NULL : event_at(ran, x->run);
   int64_t end = run ? run->start_ns + run->duration_ns : call->start_ns + call->duration_ns;
-  hsc__execution_times t = {.total_ns = end - call->start_ns,
-                            .working_ns = run ? run->duration_ns : call->duration_ns,
-                            .on_device = run != NULL};
+  hsc__execution_times t = {
+      .total_ns = end - call->start_ns,
+      .working_ns = run ? end - event_at(ran, x->first_run)->start_ns : call->duration_ns,
+      .on_device = run != NULL};
   t.wait_ns = t.total_ns - t.working_ns;
   if (!hsc__key_attr(&ran->wait, call))
     return t;
@@ -127,6 +128,8 @@ static void join_run(join *j, uint32_t place) {
   const hsc_event *last = x->run == UINT32_MAX ? NULL : &j->events[x->run];
   if (!last || run->start_ns + run->duration_ns > last->start_ns + last->duration_ns)
     x->run = place;
+  if (!x->run_count || run->start_ns < j->events[x->first_run].start_ns)
+    x->first_run = place;
   x->run_count++;
   x->failed_later |= hsc__key_attr(&j->ran->error, run) != NULL;
 }

@@ -18,6 +18,7 @@
 typedef struct hsc__execution {
   uint32_t call, run;  // places in the capture's events; UINT32_MAX = not recorded; never both.
                        // run: of several devices the one that ended last
+  uint32_t first_run;  // the one that began first
   uint32_t run_count;  // devices of which a run was recorded
   bool failed;         // the call was refused, or a device said later that its run failed
   bool failed_later;   // the latter
@@ -49,5 +50,6 @@ HSC_MUST_USE hsc_status *hsc__executions_of(const hsc__view_context *cx, hsc__ex
 const hsc_event *hsc__execution_event(const hsc__executions *ran, const hsc__execution *x);
 const char *hsc__execution_name(const hsc__executions *ran, const hsc__execution *x);  // "" = none
 // total: from the call to the device's end. working: the part in which the call itself worked, or
-// the device when it went on after it. wait: what is left; signed, because two clocks may disagree.
+// the device when it went on after it; of several devices from the first one's begin to the last
+// one's end. wait: what is left; signed, because two clocks may disagree.
 hsc__execution_times hsc__execution_times_of(const hsc__executions *ran, const hsc__execution *x);

@@ -113,6 +113,9 @@ const hsc_profile_op *hsc_profile_ops(const hsc_profile *profile);  // [op_count
 int hsc_profile_step_count(const hsc_profile *profile);
 // [step_count] by device, then start
 const hsc_profile_step *hsc_profile_steps(const hsc_profile *profile);
+// Where no steps are marked, the runs of one program stand for them: its name, "" where it is not
+// the same on all devices. NULL: they are steps.
+const char *hsc_profile_steps_of(const hsc_profile *profile);
 int hsc_profile_module_count(const hsc_profile *profile);
 const hsc_profile_module *hsc_profile_modules(const hsc_profile *profile);
 // newline-separated; "" = none

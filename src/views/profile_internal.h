@@ -59,6 +59,7 @@ struct hsc_profile {
   HSC__LIST(hsc_profile_step) steps;
   // marked on the host, device = -1; given to devices without steps of their own
   HSC__LIST(hsc_profile_step) host_steps;
+  const char *steps_of;  // hsc_profile_steps_of
   HSC__LIST(hsc_profile_module) modules;
   HSC__LIST(hsc_profile_lane) lanes;
   HSC__LIST(hsc__run) runs;

@@ -195,10 +195,12 @@ static bool copy_runs(hsc_profile *profile, int32_t device) {
                                                       .end_ps = run->end_ps}))
       return false;
   }
+  hsc_view of = profile->modules.items[best].name;
   hsc__profile_note(profile, "%s: no steps are marked; the %lld runs of %.*s stand for them",
-                    profile->devices.items[device].name, (long long)number,
-                    (int)profile->modules.items[best].name.size,
-                    profile->modules.items[best].name.data);
+                    profile->devices.items[device].name, (long long)number, (int)of.size, of.data);
+  const char *name = hsc_arena_strndup(profile->arena, of.data, of.size);
+  bool first = !profile->steps_of;
+  profile->steps_of = name && (first || !strcmp(profile->steps_of, name)) ? name : "";
   return true;
 }
 
@@ -236,6 +238,10 @@ static bool marks_hold(const hsc_profile_step *steps,
   return inside >= busy_between(intervals, interval_count, steps[0].start_ps,
                                 count > 1 ? steps[count - 1].start_ps : INT64_MAX) /
                        10 * 9;
+}
+
+const char *hsc_profile_steps_of(const hsc_profile *profile) {
+  return profile->steps_of;
 }
 
 bool hsc__profile_steps_are_guessed(const hsc_profile *profile, int32_t device) {

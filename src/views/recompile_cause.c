@@ -361,7 +361,8 @@ void hsc__recompile_cause(hsc_module *const *earlier,
       continue;
     hsc_bytes_append_text(out,
                           "compiled again: the same program but for names and source lines (traced "
-                          "anew: its cache was cleared, or another place calls it)");
+                          "anew: another place calls it, under another setting of JAX, or its "
+                          "cache was cleared)");
     return;
   }
   for (int i = 0; i < earlier_count; i++)

@@ -63,6 +63,9 @@ static const char *const compile_kinds[COMPILE_KINDS] = {"first",    "again", "c
 // jit(broadcast_in_dim)/broadcast_in_dim. Every shape is another program.
 static bool is_eager(const hsc_module *module) {
   const hsc_instr *root = module->entry->root;
+  // A conversion to the type that is there leaves nothing to carry a name.
+  if (root->op == HSC_OP_PARAMETER)
+    return !strcmp(module->name, "jit_convert_element_type");
   const char *op_name = root->metadata ? root->metadata->op_name : NULL;
   if (!op_name || strncmp(op_name, "jit(", 4))
     return false;
@@ -171,11 +174,16 @@ static bool is_explanation(const hsc_event *e) {
 // The framework knows why it traced; the programs show what came of it.
 static hsc_status *put_framework_first(hsc__view_context *cx, const char *told, hsc_bytes *why) {
   static const char again[] = "compiled again: ";
+  static const char same_program[] =
+      "the same program with the same options; the caller kept no executable";
   if (!told || !*told)
     return NULL;
   const char *found = hsc_bytes_text(why);
   if (!strncmp(found, again, sizeof again - 1))
     found += sizeof again - 1;
+  // what the caller did is no guess where the framework says it
+  if (!strcmp(found, same_program))
+    found = "the same, with the same options";
   found = hsc_arena_strdup(cx->arena, found);
   if (!found)
     return hsc_status_out_of_memory();

@@ -322,8 +322,12 @@ static double mean_ns(const program *p) {
   return p->by_call ? p->call_ns / (double)p->by_call : NAN;
 }
 
+// Of those that the mean is of: what was timed on the device and what by its call is not added.
+static double total_ns(const program *p) {
+  return p->measured ? p->measured_ns : p->call_ns;
+}
+
 static void executable_row(hsc__view_context *cx, const program *p, double all_ns) {
-  double total_ns = p->measured_ns + p->call_ns;
   hsc_table_row(cx->table);
   hsc_table_text(cx->table, p->name);
   hsc_table_int(cx->table, p->compiles);
@@ -333,8 +337,8 @@ static void executable_row(hsc__view_context *cx, const program *p, double all_n
   hsc_table_int(cx->table, p->failed);
   hsc_table_int(cx->table, p->end_unknown);
   hsc_table_double(cx->table, mean_ns(p));
-  hsc_table_double(cx->table, total_ns);
-  hsc_table_double(cx->table, all_ns > 0 ? total_ns / all_ns : NAN);
+  hsc_table_double(cx->table, total_ns(p));
+  hsc_table_double(cx->table, all_ns > 0 ? total_ns(p) / all_ns : NAN);
   put_compiled(cx, p->told);
 }
 
@@ -348,7 +352,7 @@ hsc_status *hsc__view_executables(hsc__view_context *cx) {
   HSC_GOTO(add_compiles(cx, &all));
   HSC_GOTO(add_runs(cx, &ran, &all));
   for (size_t i = 0; i < all.count; i++)
-    all_ns += all.list[i]->measured_ns + all.list[i]->call_ns;
+    all_ns += total_ns(all.list[i]);
   hsc_table_column(cx->table, "executable", "");
   hsc_table_column(cx->table, "compiles", "count");
   hsc_table_column(cx->table, "compile total", "ns");

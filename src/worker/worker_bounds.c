@@ -1,5 +1,5 @@
 // worker_bounds.c - a program in the reference evaluator with an error beside each value, and where
-// the first NaN, the first infinity and the loss of digits come from.
+// the first NaN, the first infinity, the loss of digits and what may be chosen come from.
 #include <math.h>
 
 #include "base/files/file_io.h"
@@ -18,7 +18,7 @@ typedef struct origin {
 } origin;
 
 typedef struct finder {
-  origin nan, infinity, lost, denormal;
+  origin nan, infinity, lost, denormal, choice;
 } finder;
 
 // The first element that is NaN (or infinite); -1 = none. Tuples: of any leaf.
@@ -139,6 +139,26 @@ static void look_for_denormal(origin *o,
     note(o, instr, operands, at, false);
 }
 
+static bool is_bounded(const hsc_bounded *b) {
+  bool bounded = b->error != NULL;
+  for (int i = 0; b->elements && i < b->value->shape.element_count && !bounded; i++)
+    bounded = is_bounded(b->elements[i]);
+  return bounded;
+}
+
+// What gives one of several legal results of operands that are exact: here it is chosen.
+static void look_for_choice(origin *o,
+                            const hsc_instr *instr,
+                            const hsc_bounded *const *operands,
+                            const hsc_bounded *result) {
+  if (o->instr || !hsc_error_is_choice(instr) || !is_bounded(result))
+    return;
+  for (int k = 0; k < instr->operand_count; k++)
+    if (is_bounded(operands[k]))
+      return;
+  note(o, instr, operands, 0, false);
+}
+
 static void visit(void *user,
                   const hsc_instr *instr,
                   const hsc_bounded *const *operands,
@@ -149,7 +169,10 @@ static void visit(void *user,
   look_for_value(&f->nan, instr, operands, result, false);
   look_for_value(&f->infinity, instr, operands, result, true);
   look_for_denormal(&f->denormal, instr, operands, result);
-  if (hsc_shape_is_array(&instr->shape))
+  look_for_choice(&f->choice, instr, operands, result);
+  // what only hands on a number has lost none of it
+  bool moves = instr->op == HSC_OP_GET_TUPLE_ELEMENT || hsc_error_is_choice(instr);
+  if (hsc_shape_is_array(&instr->shape) && !moves)
     look_for_loss(&f->lost, instr, operands, result);
 }
 
@@ -238,6 +261,7 @@ static hsc_status *write_answer(const hsc_bounded *result,
   write_origin(answer, "infinity", &f->infinity);
   write_origin(answer, "lost_digits", &f->lost);
   write_origin(answer, "denormal", &f->denormal);
+  write_origin(answer, "choice", &f->choice);
   return NULL;
 }
 
@@ -273,6 +297,7 @@ done:
   hsc_bytes_deinit(&f.infinity.operands);
   hsc_bytes_deinit(&f.lost.operands);
   hsc_bytes_deinit(&f.denormal.operands);
+  hsc_bytes_deinit(&f.choice.operands);
   hsc_arena_destroy(arena);
   return status;
 }

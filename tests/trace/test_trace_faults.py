@@ -8,6 +8,7 @@ usage: test_trace_faults.py HLOSCOPE FAKE_PLUGIN PROGRAM.hlo      prints TAP
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -149,6 +150,38 @@ with tempfile.TemporaryDirectory() as scratch:
         name for name in set(os.listdir("/tmp")) - before if name.startswith("hloscope-preload")
     ]
     check("the link that it took is gone", not left, left)
+
+# What a signal that a healthy Python program gets does: the writer runs, and nothing after it.
+SIGNALLED = """
+import ctypes, os, sys
+lib = ctypes.CDLL(None)
+write = ctypes.CFUNCTYPE(None)(lambda: os.write(1, b"written "))
+lib.hsc_tracer_at_death(write)
+os.kill(os.getpid(), int(sys.argv[1]))
+for _ in range(int(sys.argv[2])):
+    pass
+os.write(1, b"went on")
+"""
+with tempfile.TemporaryDirectory() as scratch:
+    environment = {
+        "LD_PRELOAD": os.path.join(os.path.dirname(hloscope), "libhloscope_pjrt_tracer.so"),
+        "HLOSCOPE_OUTPUT_PATH": os.path.join(scratch, "capture.hsc"),
+    }
+    for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGSEGV):
+        for loops in ("0", "3000000"):
+            done = subprocess.run(
+                [sys.executable, "-S", "-c", SIGNALLED, str(int(number)), loops],
+                capture_output=True,
+                text=True,
+                timeout=100,
+                env=dict(os.environ, **environment),
+            )
+            check(
+                f"{signal.Signals(number).name} ends a Python program where it is sent,"
+                f" {loops} loops before its end",
+                done.returncode == -number and done.stdout == "written ",
+                (done.returncode, done.stdout, done.stderr[-300:]),
+            )
 
 print(f"1..{len(results)}")
 sys.exit(0 if all(results) else 1)

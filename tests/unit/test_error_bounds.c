@@ -123,6 +123,59 @@ static void nan_has_no_place_in_an_order(void **state) {
   assert_true(isinf(largest(b)));
 }
 
+// Keys 1 1 2 2 2 3 with the values 10 20 30 60 50 7 beside them.
+#define SORTED(stable) \
+  "HloModule m\nless {\n a = s32[] parameter(0)\n b = s32[] parameter(1)\n" \
+  " c = f32[] parameter(2)\n d = f32[] parameter(3)\n" \
+  " ROOT r = pred[] compare(a, b), direction=LT\n}\nENTRY main {\n" \
+  " k = s32[6] constant({2, 1, 3, 2, 1, 2})\n v = f32[6] constant({30, 10, 7, 60, 20, 50})" \
+  "\n ROOT s = (s32[6], f32[6]) sort(k, v), dimensions={0}, is_stable=" stable \
+  ", to_apply=less\n}\n"
+
+static void equal_keys_may_go_either_way(void **state) {
+  (void)state;
+  hsc_bounded *b = bounds(SORTED("false"));
+  const double wanted[] = {10, 10, 30, 30, 20, 0};
+  assert_true(largest(b->elements[0]) == 0);
+  assert_non_null(b->elements[1]->error);
+  for (int i = 0; i < 6; i++)
+    assert_true(b->elements[1]->error[i] == wanted[i]);
+  b = bounds(SORTED("true"));
+  assert_null(b->elements[1]->error);
+}
+
+// A sort along the first of two dimensions: its lines lie a step apart.
+static void equal_keys_of_each_line_are_its_own(void **state) {
+  (void)state;
+  hsc_bounded *b = bounds(
+      "HloModule m\nless {\n a = s32[] parameter(0)\n b = s32[] parameter(1)\n"
+      " c = s32[] parameter(2)\n d = s32[] parameter(3)\n"
+      " ROOT r = pred[] compare(a, b), direction=LT\n}\nENTRY main {\n"
+      " k = s32[2,2] constant({ {1, 4}, {1, 5} })\n v = s32[2,2] constant({ {10, 30}, {17, 40} })\n"
+      " ROOT s = (s32[2,2], s32[2,2]) sort(k, v), dimensions={0}, to_apply=less\n}\n");
+  const double wanted[] = {7, 0, 7, 0};
+  assert_non_null(b->elements[1]->error);
+  for (int i = 0; i < 4; i++)
+    assert_true(b->elements[1]->error[i] == wanted[i]);
+}
+
+#define SCATTERED(unique) \
+  "HloModule m\nlast {\n a = s32[] parameter(0)\n ROOT b = s32[] parameter(1)\n}\n" \
+  "ENTRY main {\n x = s32[4] constant({1, 2, 3, 4})\n i = s32[3,1] constant({ {1}, {3}, {1} })\n" \
+  " u = s32[3] constant({50, 60, 58})\n ROOT s = s32[4] scatter(x, i, u), update_window_dims={}" \
+  ", inserted_window_dims={0}, scatter_dims_to_operand_dims={0}, index_vector_dim=1, " \
+  "unique_indices=" unique ", to_apply=last\n}\n"
+
+static void which_update_is_last_is_open(void **state) {
+  (void)state;
+  hsc_bounded *b = bounds(SCATTERED("false"));
+  const double wanted[] = {0, 8, 0, 0};
+  assert_non_null(b->error);
+  for (int i = 0; i < 4; i++)
+    assert_true(b->error[i] == wanted[i]);
+  assert_null(bounds(SCATTERED("true"))->error);
+}
+
 static const char loop[] =
     "HloModule m\nbody {\n s = (s32[], f32[]) parameter(0)\n"
     " i = s32[] get-tuple-element(s), index=0\n x = f32[] get-tuple-element(s), index=1\n"
@@ -302,6 +355,9 @@ int main(void) {
       cmocka_unit_test(cancellation_loses_digits),
       cmocka_unit_test(a_root_of_what_may_be_negative_is_anything),
       cmocka_unit_test(nan_has_no_place_in_an_order),
+      cmocka_unit_test(equal_keys_may_go_either_way),
+      cmocka_unit_test(equal_keys_of_each_line_are_its_own),
+      cmocka_unit_test(which_update_is_last_is_open),
       cmocka_unit_test(a_loop_adds_up),
       cmocka_unit_test(a_loop_that_rounding_ends_is_not_known),
       cmocka_unit_test(a_loop_that_ends_for_sure_is_known),

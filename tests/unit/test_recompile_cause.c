@@ -55,8 +55,8 @@ static void each_change_is_named(void **state) {
         "ROOT r = f32[4,8]{1,0} add(x, c)\n}\n",
         "compiled again: argument 0 (c) was a constant (f32[4,8] broadcast of 1), now a parameter");
   names(plain, plain,
-        "compiled again: the same program but for names and source lines (traced anew: its cache "
-        "was cleared, or another place calls it)");
+        "compiled again: the same program but for names and source lines (traced anew: another "
+        "place calls it, under another setting of JAX, or its cache was cleared)");
 }
 
 // jax.random.normal(key, shape): the shape is static, so no argument tells of it.

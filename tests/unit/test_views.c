@@ -339,6 +339,9 @@ static void test_a_killed_process_leaves_ends_unknown(void **state) {
     hsc_table *t = view("executables");
     assert_int_equal(cell(t, 0, "runs")->integer, 2);
     assert_int_equal(cell(t, 0, "end unknown")->integer, !closed);
+    // the other is known by its call alone, which is no time of a run
+    assert_true(cell(t, 0, "run total")->number == 2000);
+    assert_true(cell(t, 0, "run mean")->number == 2000);
     assert_int_equal(
         has_note(t, "of 1 execution it is not known whether it succeeded: its process"), !closed);
     hsc_table_destroy(t);
@@ -543,6 +546,23 @@ static void of_program(
                     attrs, 1);
 }
 
+// A run on two devices is from the first one's begin to the last one's end: neither of the two
+// alone, and not their sum.
+static void test_a_run_on_two_devices_is_one(void **state) {
+  call(1);
+  device_run(1, "cpu:0", 100001000, 100005000);
+  device_run(1, "cpu:1", 100003000, 100006000);
+  open_as_nanoseconds();
+  hsc_table *table = view("executions");
+  assert_int_equal(hsc_table_row_count(table), 1);
+  assert_int_equal(cell(table, 0, "run")->integer, 5000);
+  hsc_table_destroy(table);
+  table = view("executables");
+  assert_int_equal(cell(table, 0, "runs")->integer, 1);
+  assert_true(cell(table, 0, "run total")->number == 5000);
+  hsc_table_destroy(table);
+}
+
 // A program's share is of the time on the device: what compiling took is beside it and counts in no
 // share, nor does what never ran.
 static void test_shares_of_programs_leave_compiling_out(void **state) {
@@ -598,6 +618,8 @@ int main(void) {
       cmocka_unit_test_setup_teardown(test_a_call_beside_recorded_runs_is_no_compute,
                                       make_directory, remove_directory),
       cmocka_unit_test_setup_teardown(test_shares_of_programs_leave_compiling_out, make_directory,
+                                      remove_directory),
+      cmocka_unit_test_setup_teardown(test_a_run_on_two_devices_is_one, make_directory,
                                       remove_directory),
       cmocka_unit_test_setup_teardown(test_four_inferences, make_directory, remove_directory),
       cmocka_unit_test_setup_teardown(test_parts_of_time_add_up, make_directory, remove_directory),

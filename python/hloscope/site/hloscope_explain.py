@@ -63,6 +63,52 @@ def reason(text):
     return function[1], "; ".join(points)[:400]
 
 
+# What JAX 0.12 says where nothing differs that it compares: types, trees and settings. Its key holds
+# the static arguments besides.
+NO_WORDS = "cache miss explanation unavailable"
+_statics = ""  # how those differed in the last comparison of which JAX said no more
+
+
+def statics_of(elements):
+    """{where: value} of the static arguments of a call, as JAX 0.12 keeps it: (positional, named)."""
+    positional, named = elements
+    given = [(f"argument {i}", value) for i, value in enumerate(positional.elts)]
+    given += list(zip(named.keys, named._vals))
+    return {
+        where: re.sub(r"^Static\((.*)\)$", r"\1", repr(value), flags=re.S)
+        for where, value in given
+        if type(value).__name__ in ("Static", "FTStatic")
+    }
+
+
+def differing_statics(now, before):
+    new, old = statics_of(now), statics_of(before)
+    return "; ".join(
+        f"static {where}, now {value[:60]} and before {old.get(where, 'not given')[:60]}"
+        for where, value in new.items()
+        if value != old.get(where)
+    )
+
+
+def compare_statics(module):
+    """Where JAX's own comparison of two keys ends without words, ours of the static arguments."""
+    original = getattr(module, "diff_tracing_cache_keys", None)
+    if original is None:
+        return
+
+    def compare(new_key, old_key):
+        global _statics
+        said = original(new_key, old_key)
+        try:
+            if said[-1] == NO_WORDS:
+                _statics = differing_statics(new_key[1][0].elts, old_key[1][0].elts)
+        except Exception:
+            _statics = ""
+        return said
+
+    module.diff_tracing_cache_keys = compare
+
+
 class Listener(logging.Filter):
     def __init__(self, lib, asked_for):
         super().__init__()
@@ -73,6 +119,8 @@ class Listener(logging.Filter):
             text = record.getMessage()
             if text.startswith(MISS):
                 function, why = reason(text)
+                if NO_WORDS in why:
+                    why = _statics or "a static argument: types, trees and settings are as before"
                 if why:
                     self.lib.hsc_tracer_host_explain(module_name(function).encode(), why.encode())
                 return self.asked_for
@@ -109,4 +157,8 @@ def listen(module):
 
 def install():
     if os.environ.get("HLOSCOPE_OUTPUT_PATH"):
-        sys.meta_path.insert(0, Finder({"jax._src.config": guarded(listen)}))
+        hooks = {
+            "jax._src.config": guarded(listen),
+            "jax._src.interpreters.partial_eval": guarded(compare_statics),
+        }
+        sys.meta_path.insert(0, Finder(hooks))

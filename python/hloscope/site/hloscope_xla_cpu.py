@@ -405,9 +405,8 @@ def program_bytes(module):
         module.operation.write_bytecode(
             copy
         )  # a copy, because the making of an artifact changes its module
-        if (
-            b"sdy" in copy.getvalue()
-        ):  # a dialect that has no portable form: asking for one prints an error
+        # dialects that have no portable form: asking for one prints an error into the program's
+        if any(dialect in copy.getvalue() for dialect in (b"sdy", b"chlo", b"mpmd", b"mhlo")):
             return str(module).encode()
         return stablehlo.serialize_portable_artifact_str(
             copy.getvalue(), stablehlo.get_current_version()

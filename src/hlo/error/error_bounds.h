@@ -45,6 +45,10 @@ HSC_MUST_USE hsc_status *hsc_evaluate_bounded(const hsc_module *module,
                                               hsc_arena *arena,
                                               hsc_bounded **out_result);
 
+// Whether an instruction may legally give several results of the same operands: a sort that is not
+// stable leaves equal keys in any order, a scatter whose updates overwrite each other keeps any.
+bool hsc_error_is_choice(const hsc_instr *instr);
+
 // The largest error over the largest finite magnitude of an array: how much of it is still known. 0
 // when exact; NaN where nothing can be said.
 double hsc_bounded_relative(const hsc_bounded *bounded);

@@ -48,7 +48,6 @@ hsc__error_rule hsc__error_select;
 hsc__error_rule hsc__error_clamp;
 hsc__error_rule hsc__error_moved;  // error_move.c
 hsc__error_rule hsc__error_scatter;
-hsc__error_rule hsc__error_sort;
 hsc__error_rule hsc__error_dot;  // error_sum.c
 hsc__error_rule hsc__error_convolution;
 hsc__error_rule hsc__error_reduce;  // reduce and reduce-window
@@ -62,6 +61,13 @@ HSC_MUST_USE hsc_status *hsc__error_is_open(hsc__error_walk *walk,
                                             const hsc_bounded *const *operands,
                                             bool *out_open);
 
+// error_sort.c
+// The errors of all results, one of each operand, in the walk's arena; site->count is of each.
+HSC_MUST_USE hsc_status *hsc__error_sort(const hsc__error_site *site, hsc_bounded *const *results);
+// Whether every legal sort of the same keys gives the same: it is stable, or only looks at numbers
+// of which equal ones are alike.
+bool hsc__sorts_alike(const hsc_instr *instr);
+
 // error_move.c
 // The same instruction on doubles: operands of `doubles` (arrays of the operands' dimensions; NULL
 // = the operand as it is), called computations replaced by `reducer` where it is not NULL.
@@ -70,6 +76,8 @@ HSC_MUST_USE hsc_status *hsc__error_replay(const hsc__error_site *site,
                                            double *const *doubles,
                                            hsc_computation *reducer,
                                            double **out_values);
+// Whether several updates of a scatter may overwrite one element: nothing lays down which is last.
+bool hsc__may_collide(const hsc_instr *instr);
 // |x| + scale * error of an operand, in the walk's arena.
 double *hsc__magnitudes(const hsc__error_site *site, int operand, double scale);
 hsc_computation *hsc__double_reducer(hsc__error_walk *walk, hsc_op op);

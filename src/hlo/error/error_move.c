@@ -94,11 +94,48 @@ hsc_status *hsc__error_moved(const hsc__error_site *site, double *error) {
   return NULL;
 }
 
+static bool overwrites(const hsc_instr *instr) {
+  const hsc_instr *root = instr->called[0]->root;
+  return root->op == HSC_OP_PARAMETER && root->attr.index.value == 1;
+}
+
+bool hsc__may_collide(const hsc_instr *instr) {
+  return instr->op == HSC_OP_SCATTER && instr->operand_count == 3 && overwrites(instr) &&
+         !instr->attr.scatter.unique && !hsc_type_is_complex(instr->shape.type);
+}
+
+// Adds how far the update that the evaluator took is from the others of its element: the largest and
+// the smallest of them, by the same scatter that keeps those.
+static hsc_status *add_collisions(const hsc__error_site *site, double *error) {
+  hsc_arena *arena = site->walk->arena;
+  const hsc_literal *updates = site->operands[2]->value;
+  int64_t count = hsc_shape_elements(&updates->shape);
+  double *doubles[3] = {HSC_NEW_ARRAY(arena, double, site->count + 1), NULL,
+                        HSC_NEW_ARRAY(arena, double, count + 1)};
+  double *most = NULL;
+  double *least = NULL;
+  HSC_TRY(hsc_arena_status(arena));
+  for (int64_t i = 0; i < count; i++)
+    doubles[2][i] = hsc_literal_get_double(updates, i);
+  for (int64_t i = 0; i < site->count; i++)
+    doubles[0][i] = -INFINITY;  // stays where no update goes
+  HSC_TRY(hsc__error_replay(site, doubles, hsc__double_reducer(site->walk, HSC_OP_MAXIMUM), &most));
+  for (int64_t i = 0; i < site->count; i++)
+    doubles[0][i] = INFINITY;
+  HSC_TRY(
+      hsc__error_replay(site, doubles, hsc__double_reducer(site->walk, HSC_OP_MINIMUM), &least));
+  for (int64_t i = 0; i < site->count; i++) {
+    double value = hsc_literal_get_double(site->value, i);
+    if (most[i] > least[i])
+      error[i] += fmax(most[i] - value, value - least[i]);
+  }
+  return NULL;
+}
+
 hsc_status *hsc__error_scatter(const hsc__error_site *site, double *error) {
   const hsc_instr *instr = site->instr;
   const hsc_instr *root = instr->called[0]->root;
-  bool overwrites = root->op == HSC_OP_PARAMETER && root->attr.index.value == 1;
-  hsc_op op = overwrites || root->op == HSC_OP_MINIMUM ? HSC_OP_MAXIMUM : root->op;
+  hsc_op op = overwrites(instr) || root->op == HSC_OP_MINIMUM ? HSC_OP_MAXIMUM : root->op;
   double *doubles[3] = {NULL};
   double *sums = NULL;
   double *moved = NULL;
@@ -119,19 +156,5 @@ hsc_status *hsc__error_scatter(const hsc__error_site *site, double *error) {
   double terms = (double)hsc_shape_elements(&site->operands[2]->value->shape);
   for (int64_t i = 0; i < site->count; i++)
     error[i] = moved[i] + (sums ? 2 * terms * site->unit * sums[i] + site->tiny : 0);
-  return NULL;
-}
-
-// The i-th smallest of a line moves by no more than the furthest of the line.
-hsc_status *hsc__error_sort(const hsc__error_site *site, double *error) {
-  const hsc_bounded *b = site->operands[0];
-  const hsc_instr *compare = site->instr->called[0]->root;
-  double worst = 0;
-  if (site->instr->operand_count != 1 || compare->op != HSC_OP_COMPARE)
-    return hsc__error_unknown(site, error);
-  for (int64_t i = 0; i < site->count; i++)
-    worst = hsc__worse(worst, hsc__error_at(b, i));
-  for (int64_t i = 0; i < site->count; i++)
-    error[i] = worst;
-  return NULL;
+  return hsc__may_collide(instr) ? add_collisions(site, error) : NULL;
 }

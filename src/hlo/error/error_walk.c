@@ -72,7 +72,6 @@ static hsc__error_rule *const RULES[HSC_OP_COUNT] = {
     [HSC_OP_SELECT] = hsc__error_select,
     [HSC_OP_CLAMP] = hsc__error_clamp,
     [HSC_OP_SCATTER] = hsc__error_scatter,
-    [HSC_OP_SORT] = hsc__error_sort,
     [HSC_OP_DOT] = hsc__error_dot,
     [HSC_OP_CONVOLUTION] = hsc__error_convolution,
     [HSC_OP_REDUCE] = hsc__error_reduce,
@@ -113,7 +112,7 @@ static bool is_exact_op(const hsc_instr *instr) {
     case HSC_OP_GET_DIMENSION_SIZE:
       return true;
     case HSC_OP_SORT:  // equal keys may go either way
-      return instr->operand_count == 1 || instr->attr.dims.is_stable;
+      return hsc__sorts_alike(instr);
     default:
       return false;
   }
@@ -216,6 +215,10 @@ bool hsc_error_reads_bits(const hsc_instr *instr) {
   return !orders && ((hsc_op_traits(instr->op) & HSC_TRAIT_MOVES) || is_exact_op(instr));
 }
 
+bool hsc_error_is_choice(const hsc_instr *instr) {
+  return (instr->op == HSC_OP_SORT && !hsc__sorts_alike(instr)) || hsc__may_collide(instr);
+}
+
 // A sort, a top-k or a reducer that picks by comparing: NaN among what it compares leaves open
 // which value comes out. Minima and maxima are not of these: they give NaN.
 static bool compares_nan(const hsc_instr *instr,
@@ -231,8 +234,12 @@ static bool compares_nan(const hsc_instr *instr,
 
 // Whether exact operands give an exact result, by what the instruction is.
 static bool keeps_exact(const hsc_instr *instr, bool picks_a_value) {
+  if (hsc__may_collide(instr))
+    return false;
   if (is_exact_op(instr) || picks_a_value || (hsc_op_traits(instr->op) & HSC_TRAIT_MOVES))
     return true;
+  if (instr->op == HSC_OP_SORT)
+    return false;
   bool integral = is_integral(&instr->shape);
   for (int k = 0; k < instr->operand_count && integral; k++)
     integral = is_integral(&instr->operands[k]->shape);
@@ -270,6 +277,19 @@ static hsc_status *array_error(hsc__error_walk *w,
   return NULL;
 }
 
+static hsc_status *sort_errors(hsc__error_walk *w,
+                               const hsc_instr *instr,
+                               const hsc_bounded *const *operands,
+                               hsc_bounded *result) {
+  hsc_bounded *one[] = {result};
+  hsc__error_site site = {.walk = w,
+                          .instr = instr,
+                          .operands = operands,
+                          .value = result->value,
+                          .count = hsc_shape_elements(&operands[0]->value->shape)};
+  return hsc__error_sort(&site, result->elements ? result->elements : one);
+}
+
 static hsc_status *apply_rule(hsc__error_walk *w,
                               const hsc_instr *instr,
                               const hsc_bounded *const *given,
@@ -295,6 +315,8 @@ static hsc_status *apply_rule(hsc__error_walk *w,
     exact &= hsc__is_exact(operands[k]);
   if (exact && keeps_exact(instr, picks_a_value))
     return NULL;
+  if (instr->op == HSC_OP_SORT)
+    return sort_errors(w, instr, operands, result);
   if (!hsc_shape_is_array(&instr->shape)) {
     forget(w->arena, result, unknown_of(operands, instr->operand_count));
     return hsc_arena_status(w->arena);

@@ -32,6 +32,19 @@ int hsc_blame_exit_code(const char *verdict) {
   return VERDICTS[HSC__BLAME_UNKNOWN].exit_code;
 }
 
+int hsc_blame_exit_code_of(const json_t *document) {
+  const json_t *gaps = json_object_get(json_object_get(document, "coverage"), "not_compared");
+  int code = hsc_blame_exit_code(json_string_value(json_object_get(document, "verdict")));
+  return code == 0 && json_array_size(gaps) > 0 ? hsc_blame_exit_code("unknown") : code;
+}
+
+// An acquittal says in its first sentence how far it reaches.
+static void limit_headline(hsc__blame *b) {
+  bool acquits = VERDICTS[b->verdict].exit_code == 0;
+  if (acquits && hsc_agreement_verdict_of(b->agreement) == HSC_AGREEMENT_PARTLY)
+    hsc_bytes_append_text(&b->headline, "; not everything was compared");
+}
+
 // ---- what the parts use -------------------------------------------------------------------------
 
 // ---- the document -------------------------------------------------------------------------------
@@ -66,6 +79,7 @@ static hsc_status *document_of(hsc__blame *b, json_t **out_document) {
     json_object_set_new(document, "rule", json_string(b->rule));
   json_t *coverage = hsc_agreement_coverage(b->agreement);
   hsc_bytes sentence = {0};
+  limit_headline(b);
   hsc_agreement_sentence(b->agreement, &sentence);
   hsc_status *status = hsc_bytes_status(&sentence);
   if (!status)

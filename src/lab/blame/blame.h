@@ -47,3 +47,6 @@ HSC_MUST_USE hsc_status *hsc_blame(const hsc_blame_options *options, json_t **ou
 // The exit code of a document's "verdict": 0 nobody is at fault, 1 somebody is, 3 cannot be
 // determined.
 int hsc_blame_exit_code(const char *verdict);
+// That of a whole document: nobody is acquitted of what was not compared, so that what would be 0
+// is 3 where the coverage has gaps.
+int hsc_blame_exit_code_of(const json_t *document);

@@ -142,6 +142,10 @@ hsc_status *hsc__blame_try_inputs(hsc__blame *b, bool *out_shows) {
                      "rounding can be derived for them");
     else if (ran)
       hsc_agreement_compared(b->agreement, check, wrong ? HSC_FINDING_DIFFERENT : near);
+    else if (!status && !b->right.outputs)
+      hsc__blame_gap(b, check, "nobody else computes the program on them");
+    else if (!status && outcome == HSC_OUTCOME_OK)
+      hsc__blame_gap(b, check, "its outputs could not be compared");
     if (*out_shows) {
       b->inputs = NAMES[kind];
       hsc__blame_show(b, outcome, &d);

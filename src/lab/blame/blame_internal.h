@@ -38,7 +38,7 @@ typedef struct hsc__right {
   bool asked_moved;
   double least_share;  // of an output's size that the narrowest type computed with rounds by
   json_t *bounded;     // outputs of a "bounds" job of the program; NULL = not asked, or not derived
-  json_t *origins;     // its answer: "nan", "infinity", "lost_digits", "denormal"; NULL likewise
+  json_t *origins;     // its answer: "nan", "infinity", "lost_digits", "denormal", "choice"; NULL likewise
   bool asked_bounds;
 } hsc__right;
 
@@ -130,6 +130,8 @@ void hsc__blame_right_deinit(hsc__right *right);
 const char *hsc__blame_by_how_much(hsc__blame *b);
 // Whether denormal numbers are in the program's way, which XLA's devices take for zero.
 bool hsc__blame_denormals(const hsc__blame *b);
+// What of the order of equal things the program leaves open; NULL = nothing, or not known.
+const char *hsc__blame_choice(const hsc__blame *b);
 // A run that was wrong (HSC_OUTCOME_OK) or did not get through is what is followed.
 void hsc__blame_show(hsc__blame *b, hsc_outcome outcome, const hsc__distance *distance);
 // Outputs against the right ones: b->right.outputs, or another run's.

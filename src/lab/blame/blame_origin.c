@@ -66,6 +66,15 @@ bool hsc__blame_denormals(const hsc__blame *b) {
   return json_is_object(json_object_get(b->right.origins, "denormal"));
 }
 
+const char *hsc__blame_choice(const hsc__blame *b) {
+  const json_t *choice = json_object_get(b->right.origins, "choice");
+  const char *operands = json_string_value(json_object_get(choice, "operands"));
+  if (!operands)
+    return NULL;
+  return strncmp(operands, "scatter", 7) ? "equal keys of a sort in another order"
+                                         : "colliding updates of a scatter in another order";
+}
+
 static void tell_origin(hsc__blame *b, const char *question, const json_t *answer) {
   hsc_answer_origin origin;
   hsc_answer_read(&hsc_answer_origin_layout, answer, &origin);
@@ -87,6 +96,9 @@ hsc_status *hsc__blame_nan_origin(hsc__blame *b, json_t **out_instruction) {
     tell_origin(b, "which instruction makes the first infinity?", first);
   if (json_is_object(lost))
     tell_origin(b, "which instruction loses digits first?", lost);
+  json_t *choice = json_object_get(b->right.origins, "choice");
+  if (json_is_object(choice))
+    tell_origin(b, "which instruction leaves open what it gives?", choice);
   json_t *denormal = json_object_get(b->right.origins, "denormal");
   if (json_is_object(denormal)) {
     tell_origin(b, "which instruction meets the first denormal number?", denormal);

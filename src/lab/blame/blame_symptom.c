@@ -338,6 +338,20 @@ static hsc_status *cannot_tell(hsc__blame *b, const char *name, const char *reas
   return hsc_bytes_status(&b->headline);
 }
 
+// What may make the difference, into the headline: rounding, and what else the program leaves open.
+// How many there are.
+static int say_what_is_legal(hsc__blame *b) {
+  bool denormals = hsc__blame_denormals(b);
+  const char *choice = hsc__blame_choice(b);
+  hsc_bytes_append_text(&b->headline, denormals || choice ? "rounding" : "legal rounding");
+  if (denormals)
+    hsc_bytes_append_text(&b->headline, choice ? ", denormal numbers taken for zero"
+                                               : ", or denormal numbers taken for zero");
+  if (choice)
+    hsc_bytes_printf(&b->headline, ", or %s", choice);
+  return 1 + denormals + (choice != NULL);
+}
+
 // Every run got through and agrees, or none can be held against anything.
 static hsc_status *judge_agreement(hsc__blame *b, const tally *t) {
   bool asked = b->has_symptom && b->symptom.kind == HSC_SYMPTOM_WRONG;
@@ -366,15 +380,15 @@ static hsc_status *judge_agreement(hsc__blame *b, const tally *t) {
   }
   if (d->seen > 0 && (asked || d->beyond_type || t->other_digests)) {
     b->verdict = HSC__BLAME_ROUNDING;
-    bool denormals = hsc__blame_denormals(b);
-    hsc_bytes_printf(&b->headline, "%s: %d runs differ from the reference by up to %.3g",
-                     denormals ? "rounding, or denormal numbers taken for zero" : "legal rounding",
-                     b->runs, d->most);
+    int reasons = say_what_is_legal(b);
+    hsc_bytes_printf(&b->headline, ": %d runs differ from the reference by up to %.3g", b->runs,
+                     d->most);
     if (d->most > d->seen)
       hsc_bytes_printf(&b->headline, "; nearest to its bound is an element that is off by %.3g",
                        d->seen);
+    static const char *const of_reasons[] = {"", "rounding", "both", "all three"};
     hsc_bytes_printf(&b->headline, ", and %.3g is what %s may make of output %d", d->bound,
-                     denormals ? "both" : "rounding", d->output);
+                     of_reasons[reasons], d->output);
     return hsc_bytes_status(&b->headline);
   }
   b->verdict = HSC__BLAME_NOTHING;

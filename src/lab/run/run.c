@@ -410,9 +410,11 @@ static json_t *samples_json(const hsc_run_options *o, hsc__device_run *device) {
                  {"std", s.sd}};
   for (size_t i = 0; i < HSC_COUNT_OF(members); i++)
     json_object_set_new(run, members[i].key, n ? hsc_json_real(members[i].s) : json_null());
-  json_object_set_new(run, "class",
-                      statistics ? json_incref(json_object_get(statistics, "class"))
-                                 : json_string(hsc_series_class_text(HSC_SERIES_TOO_SHORT)));
+  json_t *class = json_object_get(statistics, "class");
+  if (!class && n)
+    json_object_set_new(run, "class", json_string(hsc_series_class_text(HSC_SERIES_TOO_SHORT)));
+  else
+    json_object_set_new(run, "class", class ? json_incref(class) : json_null());
   if (n && device->series)
     json_object_set_new(run, "sampling", sampling_json(device));
   if (statistics)
