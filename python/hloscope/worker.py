@@ -137,10 +137,11 @@ class Worker:
         if path is None:
             raise JobError("INVALID_ARGUMENT", 'the job has no "program"')
         transforms = member(request, "transforms", list, [])
-        key = (path, *transforms)
+        whole = member(request, "whole", bool, False)
+        key = (path, whole, *transforms)
         if key not in self.programs:
             self.step = "reading the program"
-            self.programs[key] = Program(path, transforms, self.hloscope, self.device)
+            self.programs[key] = Program(path, transforms, self.hloscope, self.device, whole)
             self.device.register_calls(
                 self.programs[key].code
             )  # once a program, and in no compile's time

@@ -610,9 +610,9 @@ class Program:
     """A program as jobs name it. With the path of `hloscope` known, that reads, transforms and
     counts it (its "write" job), so that every device gets the same program."""
 
-    def __init__(self, path, transforms, hloscope, device):
+    def __init__(self, path, transforms, hloscope, device, is_whole=False):
         self.facts, self.reported = {}, False
-        self.is_whole = device.count == 1
+        self.is_whole = is_whole  # a program for several devices, on one of them
         self.times = {"read_ns": 0, "parse_ns": 0, "transform_ns": 0, "write_ns": 0}
         start = now()
         data = self.write(path, transforms, hloscope) if hloscope else None
@@ -641,7 +641,8 @@ class Program:
         if self.spread.devices > device.count:
             raise JobError(
                 "FAILED_PRECONDITION",
-                f"{self.spread.devices} partitions; the client has {device.count} devices; give"
+                f"{self.spread.devices} partitions; xla-cpu has {device.count}"
+                f" device{'' if device.count == 1 else 's'}; give"
                 f" xla-cpu:{self.spread.devices}",
                 hint=f"-d xla-cpu:{self.spread.devices}",
             )

@@ -10,6 +10,7 @@
 #include "lab/run/given_inputs.h"
 #include "lab/run/json_tree.h"
 #include "lab/run/kept_failure.h"
+#include "lab/shards/shards.h"
 #include "formats/common/formats.h"
 #include "transform/redact.h"
 #include "worker/lab_compile.h"
@@ -314,7 +315,7 @@ static hsc_status *run(const void *args_of_command, hsc_cli *cli) {
   }
   hsc_cli_catch_interrupt();
   HSC_GOTO(open_journal(args, cli, &o, &store));
-  HSC_GOTO(hsc_blame(&o, &document));
+  HSC_GOTO(hsc_shards_error(hsc_blame(&o, &document), o.program));
   json_object_set_new(document, "command",
                       args->redact ? json_null() : json_string(cli->command_line));
   if (args->redact)

@@ -9,6 +9,7 @@
 #include "lab/devices/devices.h"
 #include "lab/passes/validate.h"
 #include "lab/verdict/agreement.h"
+#include "lab/shards/shards.h"
 
 static void show_progress(void *user, int64_t done, int64_t total, const char *text) {
   hsc_cli *cli = user;
@@ -256,7 +257,7 @@ hsc_status *hsc__passes_validate(const passes_args *args, hsc_cli *cli) {
                             .progress = show_progress,
                             .user = cli,
                             .stop = &hsc_cli_stop};
-  HSC_GOTO(hsc_validate(&o, &result));
+  HSC_GOTO(hsc_shards_error(hsc_validate(&o, &result), o.program));
   // for reports: how to make it again
   json_object_set_new(result, "command", json_string(cli->command_line));
   HSC_GOTO(cli->format == HSC_FORMAT_JSON ? hsc_cli_document(cli, result)

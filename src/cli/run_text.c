@@ -255,23 +255,40 @@ static void note_uncounted(hsc_table *table, json_t *devices) {
   }
 }
 
-// A row of numbers that were not counted alike says so.
+// A compiler's numbers are of the text: a row of numbers that were not counted alike says so, and
+// so do numbers beside which nobody counted.
 static void note_counts_differ(hsc_table *table, json_t *devices) {
   json_t *device;
   size_t i;
   const char *counted = NULL;
+  bool loops = false;
+  bool branches = false;
   hsc_bytes others = {0};
   json_array_foreach (devices, i, device) {
-    if (at(device, "counts", "loop_trips") > 0)
+    json_t *counts = json_object_get(device, "counts");
+    if (json_object_get(counts, "exact")) {
       counted = name_of(device);
-    else if (at(device, "flops", NULL) >= 0)
+    } else if (at(device, "flops", NULL) >= 0) {
       hsc_bytes_printf(&others, "%s%s", others.size ? " and " : "", name_of(device));
+    }
+    loops |= at(counts, "guessed_loops", NULL) > 0 || at(counts, "loop_trips", NULL) > 0;
+    branches |= at(counts, "guessed_branches", NULL) > 0;
   }
-  if (counted && others.size)
+  const char *how = "a loop's body counts once, and of branches the costliest, whichever runs";
+  if (!branches)
+    how = "a loop's body counts once";
+  else if (!loops)
+    how = "of branches the costliest counts, whichever runs";
+  if ((loops || branches) && counted && others.size)
     hsc_table_note(table,
-                   "flops and bytes: %s counted every trip of the loops; those of %s are the "
-                   "compiler's cost analysis, where a loop's body counts once",
-                   counted, hsc_bytes_text(&others));
+                   "flops and bytes: %s counted what ran, every trip of the loops; those of %s are "
+                   "the compiler's cost analysis, where %s",
+                   counted, hsc_bytes_text(&others), how);
+  else if ((loops || branches) && others.size)
+    hsc_table_note(table,
+                   "flops and bytes of %s: the compiler's cost analysis, where %s; --compare "
+                   "reference counts what runs",
+                   hsc_bytes_text(&others), how);
   hsc_bytes_deinit(&others);
 }
 
@@ -418,9 +435,58 @@ static void note_close(hsc_table *table, json_t *rows) {
                    most);
 }
 
+// The largest bound of rows with this verdict that the derived bound decided; NaN = none.
+static double bound_of(json_t *rows, const char *verdict) {
+  double most = NAN;
+  json_t *row;
+  size_t i;
+  json_array_foreach (rows, i, row)
+    if (!strcmp(json_string_value(json_object_get(row, "verdict")), verdict) &&
+        !strcmp(json_string_value(json_object_get(row, "decided_by")), "bound"))
+      most = fmax(most, hsc_json_number(json_object_get(row, "share_bound")));
+  return most;
+}
+
+static bool any_by_type(json_t *rows) {
+  json_t *row;
+  size_t i;
+  json_array_foreach (rows, i, row)
+    if (!strcmp(json_string_value(json_object_get(row, "verdict")), "different") &&
+        !strcmp(json_string_value(json_object_get(row, "decided_by")), "type"))
+      return true;
+  return false;
+}
+
+// What was held against the bound that the evaluator derived of the program.
+static void note_bounds(hsc_table *table, json_t *result) {
+  json_t *rows = json_object_get(result, "compare");
+  json_t *bounds = json_object_get(result, "bounds");
+  const char *why_not = json_string_value(json_object_get(bounds, "reason"));
+  double rounding = bound_of(rows, "rounding");
+  double different = bound_of(rows, "different");
+  if (!isnan(rounding))
+    hsc_table_note(table,
+                   "rounding: beyond what the outputs' types allow, and each side within what a "
+                   "legal order of the program's operations%s may make of them (bound %.3g)",
+                   json_is_true(json_object_get(bounds, "denormals"))
+                       ? ", or denormal numbers taken for zero,"
+                       : "",
+                   rounding);
+  if (!isnan(different))
+    hsc_table_note(table,
+                   "different: a side is beyond what any legal order of the program's operations "
+                   "may make of the reference's numbers (bound %.3g)",
+                   different);
+  if (any_by_type(rows))
+    hsc_table_note(table,
+                   "different: beyond what the outputs' types allow; how far legal rounding may "
+                   "carry is not known%s%.200s",
+                   why_not ? ": " : "", why_not ? why_not : "");
+}
+
 // The rows to show of a comparison: the outputs that differ before those that are close or equal.
 static size_t pick_compared(json_t *rows, size_t most, json_t **out_rows) {
-  static const char *const order[] = {"different", "close", "equal"};
+  static const char *const order[] = {"different", "rounding", "close", "equal"};
   size_t count = 0;
   for (size_t k = 0; k < HSC_COUNT_OF(order); k++) {
     json_t *row;
@@ -471,6 +537,7 @@ static hsc_status *print_comparison(hsc_cli *cli, json_t *result, bool all) {
   }
   hsc_table_note(table, "%s", headline);
   note_close(table, rows);
+  note_bounds(table, result);
   if (count < total)
     hsc_table_note(table, "%zu more row%s, %s worse: --all", total - count,
                    hsc_plural((double)(total - count), "", "s"),

@@ -7,6 +7,8 @@
 // call; so do fusions, except that only what crosses their border is read and written. A loop
 // counts as one trip. Custom calls count by library_calls.def; of one without a row XLA counts -1
 // of everything, here it is one of hsc_cost.uncounted.
+#include <math.h>
+
 #include "hlo/cost/cost_internal.h"
 
 enum { MAX_DEPTH = 2048 };
@@ -94,7 +96,7 @@ static double reduce_window_runs(const hsc_instr *instr) {
   double outputs = hsc__cost_elements(first_array(&instr->shape));
   int dim;
   if (!is_reduce_and_broadcast(instr, &dim))
-    return (window_elements(instr->attr.window.window) - 1) * outputs;
+    return fmax(0, window_elements(instr->attr.window.window) - 1) * outputs;
   double span = (double)instr->shape.dims[dim];
   return outputs / span + (span - 1);
 }
@@ -398,9 +400,10 @@ static void instr_cost(coster *c, const hsc_instr *instr, int depth, hsc_cost *c
       add_runs(c, instr, 0, hsc__cost_elements(&instr->shape), depth, cost);
       break;
     case HSC_OP_REDUCE:
+      // of nothing the results are the start values
       add_runs(c, instr, 0,
-               hsc__cost_elements(operand_shape(instr, 0)) -
-                   hsc__cost_elements(first_array(&instr->shape)),
+               fmax(0, hsc__cost_elements(operand_shape(instr, 0)) -
+                           hsc__cost_elements(first_array(&instr->shape))),
                depth, cost);
       break;
     case HSC_OP_REDUCE_WINDOW:

@@ -142,3 +142,55 @@ bool hsc_any_beyond(json_t *rows, const json_t *moved) {
       return true;
   return false;
 }
+
+// ---- the same question, again and again ---------------------------------------------------------
+
+void hsc_legal_case_deinit(hsc_legal_case *legal) {
+  json_decref(legal->bounded);
+  legal->bounded = NULL;
+}
+
+hsc_status *hsc_legal_ask(hsc_legal_case *legal) {
+  if (legal->asked)
+    return NULL;
+  legal->asked = true;
+  hsc_status_free(hsc_program_draws(legal->options.program, &legal->draws));
+  return hsc_legal_derive(&legal->options, legal->arena, &legal->bounded, &legal->denormals,
+                          &legal->why_not);
+}
+
+static const char *decided_by(json_t *row, hsc_finding finding, bool by_type) {
+  if (finding == HSC_FINDING_EQUAL)
+    return "bits";
+  hsc_bound_says says = hsc_bound_says_of(row);
+  if (says == HSC_BOUND_BEYOND || (says == HSC_BOUND_WITHIN && !by_type))
+    return "bound";
+  return finding == HSC_FINDING_ROUNDING ? "measured" : "type";
+}
+
+hsc_status *hsc_legal_settle(
+    hsc_legal_case *legal, json_t *left, json_t *right, const json_t *moved, json_t *rows) {
+  json_t *row;
+  size_t i;
+  if (hsc_any_beyond(rows, moved))
+    HSC_TRY(hsc_legal_ask(legal));
+  json_t *const sides[] = {left, right};
+  for (size_t k = 0; k < HSC_COUNT_OF(sides) && legal->bounded; k++)
+    if (sides[k])
+      HSC_TRY(hsc_legal_hold(legal->bounded, sides[k], false, rows));
+  json_array_foreach (rows, i, row) {
+    hsc_finding finding = hsc_row_finding(row, moved, i, 1);
+    const char *by = decided_by(row, finding, !beyond_tolerance(row, 1));
+    if (json_object_set_new(row, "verdict", json_string(hsc_finding_text(finding))) ||
+        json_object_set_new(row, "decided_by", json_string(by)))
+      return hsc_status_out_of_memory();
+  }
+  return NULL;
+}
+
+json_t *hsc_legal_json(const hsc_legal_case *legal) {
+  if (!legal->asked)
+    return json_null();
+  return json_pack("{s:b, s:s?, s:b}", "derived", legal->bounded != NULL, "reason", legal->why_not,
+                   "denormals", legal->denormals);
+}

@@ -38,6 +38,28 @@ HSC_MUST_USE hsc_status *hsc_legal_derive(const hsc_legal_options *options,
                                           bool *out_denormals,
                                           const char **out_why_not);
 
+// Whether differences are legal, asked of the same program again and again: what is derived is
+// derived once, when the first difference is beyond its type's tolerance.
+typedef struct hsc_legal_case {
+  hsc_legal_options options;  // .limit_ns is looked at when it is asked
+  hsc_arena *arena;           // of the text; the caller's
+  bool asked, denormals;
+  bool draws;           // the program draws random numbers of the device's own: nothing is derived
+  json_t *bounded;      // hsc_legal_derive's; NULL = not asked, or none
+  const char *why_not;  // NULL = not asked, or there are bounds
+} hsc_legal_case;
+void hsc_legal_case_deinit(hsc_legal_case *legal);
+// Derives the bounds, unless it was tried before.
+HSC_MUST_USE hsc_status *hsc_legal_ask(hsc_legal_case *legal);
+// Rows of hsc_compare_outputs(left, right): where one is beyond its type's tolerance and what
+// `moved` allows (rounding.h; NULL = not measured), both sides are held against the bounds, a NULL
+// one of them not (it is the evaluator). Each row then has the verdict that it comes to ("equal",
+// "close", "rounding", "different") and "decided_by": "bits", "type", "bound", "measured".
+HSC_MUST_USE hsc_status *hsc_legal_settle(
+    hsc_legal_case *legal, json_t *left, json_t *right, const json_t *moved, json_t *rows);
+// {"derived", "reason", "denormals"}, null where nobody asked. A new reference.
+json_t *hsc_legal_json(const hsc_legal_case *legal);
+
 // Puts what the bounds say of `made` into the rows of a comparison of it (hsc_compare_outputs):
 // "share" and its companions. Rows that have them already, of the other side, keep the worse. Where
 // the outputs are not those of the bounds, nothing is put. `small`: rows within their type's

@@ -528,10 +528,12 @@ static json_t *device_json(const hsc_run_options *o, hsc__device_run *device) {
   if (json_object_get(device->describe, "call_overhead_ns")) {
     double call = hsc_json_number(json_object_get(device->describe, "call_overhead_ns")) / 1e9;
     double median = hsc_json_number(hsc_json_path(out, "run", "median", NULL));
-    json_object_set_new(out, "call_overhead", hsc_json_real(call));
-    if (isfinite(median))
+    // a call of a program that does nothing may take longer than this one: it is no part of it then
+    if (!isfinite(median) || call <= median)
+      json_object_set_new(out, "call_overhead", hsc_json_real(call));
+    if (isfinite(median) && call <= median)
       json_object_set_new(json_object_get(out, "run"), "median_without_call",
-                          json_real(fmax(0, median - call)));
+                          json_real(median - call));
   }
   if (first)
     json_object_set(out, "page_faults", json_object_get(first, "page_faults"));
@@ -553,88 +555,6 @@ static hsc_status *add_shards(const hsc_run_options *o,
                                                  .describe = device->describe,
                                                  .message = message},
                              out);
-}
-
-// ---- whether the numbers agree ---------------------------------------------------------------
-
-// Why a device has no outputs; NULL = it has.
-static const char *no_outputs(const hsc__device_run *device) {
-  if (device->status)
-    return hsc_status_message(device->status);
-  if (device->outcome != HSC_OUTCOME_OK)
-    return hsc_outcome_text(device->outcome);
-  if (device->spec && device->spec->topology)
-    return "compiled ahead of time, so there are no numbers";
-  return json_array_size(json_object_get(device->first, "outputs")) ? NULL : "it has no outputs";
-}
-
-// What lies on several devices must be the same on all of them.
-static bool copies_differ(const hsc__device_run *device, size_t output) {
-  json_t *one = json_array_get(json_object_get(device->first, "outputs"), output);
-  return json_is_true(json_object_get(one, "copies_differ"));
-}
-
-// One further device against the first, output by output.
-static hsc_status *compare_device(const hsc__device_run *first,
-                                  const hsc__device_run *device,
-                                  json_t *rows,
-                                  hsc_agreement *agreement) {
-  json_t *outputs = json_object_get(first->first, "outputs");
-  json_t *own = json_array();
-  json_t *row;
-  size_t i;
-  const char *reason = no_outputs(first) ? no_outputs(first) : no_outputs(device);
-  const char *name = no_outputs(first) ? first->text : device->text;
-  hsc_status *failed = NULL;
-  if (!reason)
-    failed = hsc_compare_outputs(outputs, json_object_get(device->first, "outputs"), first->text,
-                                 device->text, own);
-  if (failed && hsc_status_code(failed) == HSC_RESOURCE_EXHAUSTED) {
-    json_decref(own);
-    return failed;
-  }
-  json_array_foreach (own, i, row) {
-    hsc_finding finding = HSC_FINDING_DIFFERENT;
-    char what[64];
-    snprintf(what, sizeof what, "output %zu", i);
-    hsc_finding_parse(json_string_value(json_object_get(row, "verdict")), &finding);
-    if (copies_differ(first, i) || copies_differ(device, i))
-      finding = HSC_FINDING_DIFFERENT;
-    hsc_agreement_compared(agreement, what, finding);
-    json_array_append(rows, row);
-  }
-  // Where only one of the two ran, its outputs are those that were to be compared; where neither
-  // did, nobody knows how many there are.
-  size_t wanted = json_array_size(outputs);
-  if (!wanted)
-    wanted = json_array_size(json_object_get(device->first, "outputs"));
-  if (!wanted)
-    hsc_agreement_gap_uncounted(agreement,
-                                json_pack("{s:s, s:n}", "device", device->text, "output"), name,
-                                reason ? reason : hsc_status_message(failed));
-  for (i = json_array_size(own); i < wanted; i++)
-    hsc_agreement_gap(agreement,
-                      json_pack("{s:s, s:I}", "device", device->text, "output", (json_int_t)i),
-                      name, reason ? reason : hsc_status_message(failed));
-  hsc_status_free(failed);
-  json_decref(own);
-  return NULL;
-}
-
-// "compare", "verdict", "coverage" and "headline" of the document.
-static hsc_status *compare_numbers(const hsc_run_options *o,
-                                   const hsc__device_run *devices,
-                                   json_t *rows,
-                                   json_t *result) {
-  hsc_agreement *agreement = NULL;
-  HSC_TRY(hsc_agreement_create("output", &agreement));
-  hsc_status *status = NULL;
-  for (size_t i = 1; i < o->device_count && !status; i++)
-    status = compare_device(&devices[0], &devices[i], rows, agreement);
-  if (!status)
-    status = hsc_agreement_into(agreement, result);
-  hsc_agreement_destroy(agreement);
-  return status;
 }
 
 // ---- the whole ----------------------------------------------------------------------------------
@@ -848,7 +768,7 @@ hsc_status *hsc_run_program(const hsc_run_options *o, json_t **out_result) {
   if (o->inputs_file)
     json_object_set_new(result, "inputs_file", json_string(o->inputs_file));
   if (o->compare)
-    HSC_GOTO(compare_numbers(o, devices, compare, result));
+    HSC_GOTO(hsc__run_compare_numbers(o, devices, scratch, compare, result));
   HSC_GOTO(hsc__run_compare_speed(o, devices, result));
   keep_or_note(o, devices, started_ns, result);
   // a program that does not fit is an answer

@@ -171,8 +171,11 @@ static json_t *why_own(json_t *own, json_t *compiled) {
     return json_null();
   if (arithmetic_near(own, compiled, share))
     return json_string(CAUSES[bytes ? COUNT_OWN_SAME : COUNT_OWN_FUSIONS]);
-  if (near(amount(own, "flops"), amount(once, "flops"), share))
+  bool has_loops = !near(amount(compiled, "flops"), amount(once, "flops"), share);
+  if (has_loops && near(amount(own, "flops"), amount(once, "flops"), share))
     return json_string(CAUSES[COUNT_OWN_ONCE]);
+  if (bytes && near(amount(own, "flops"), amount(compiled, "flops"), share))
+    return json_string(CAUSES[COUNT_OWN_CALLS]);
   double flops = 100 * (amount(own, "flops") / amount(compiled, "flops") - 1);
   double moved = 100 * (amount(own, "bytes") / amount(compiled, "bytes") - 1);
   return json_sprintf(CAUSES[COUNT_OWN_OTHER], flops, moved);

@@ -53,6 +53,14 @@ HSC_MUST_USE hsc_status *hsc__run_processes(const hsc_run_options *options,
                                             double round_s,
                                             hsc__device_run *devices);
 // "speed" and "environment" of the document: every further device against the first that has
+// Adds a row to `rows` for each output of each further device, and to the document "verdict",
+// "coverage", "headline" and "bounds". scratch: a directory for what is derived.
+HSC_MUST_USE hsc_status *hsc__run_compare_numbers(const hsc_run_options *o,
+                                                  const hsc__device_run *devices,
+                                                  const char *scratch,
+                                                  json_t *rows,
+                                                  json_t *result);
+
 // times. A claim needs processes (hsc_stats_compare_processes).
 HSC_MUST_USE hsc_status *hsc__run_compare_speed(const hsc_run_options *options,
                                                 const hsc__device_run *devices,

@@ -281,6 +281,11 @@ int64_t hsc_shards_device_count(const char *program) {
   return count;
 }
 
+hsc_status *hsc_shards_error(hsc_status *status, const char *program) {
+  bool refused = status && hsc_status_code(status) == HSC_FAILED_PRECONDITION;
+  return refused && hsc_shards_device_count(program) > 1 ? hsc_status_usage(status) : status;
+}
+
 // Whether the device compiled for several, or refused it for its memory. One that takes a program
 // whole (the evaluator, jaxlib's worker) has no chips to tell of.
 static bool was_spread(const hsc_shards_input *in) {

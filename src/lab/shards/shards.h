@@ -17,6 +17,9 @@ typedef struct hsc_shards_input {
 
 // The devices that a program is for, partitions times replicas; 1 where it cannot be read.
 int64_t hsc_shards_device_count(const char *program);
+// An error of a verb whose exit code 1 is a verdict. That the device is too few for the program's
+// parts is a mistake of the command, not a finding: usage. Steals and returns `status`.
+HSC_MUST_USE hsc_status *hsc_shards_error(hsc_status *status, const char *program);
 
 // Adds to a device's object, where the program is for several partitions or replicas:
 // "partitions", "replicas", "mesh", "per_partition", "whole", "collectives", "axes", "top_buffers",
