@@ -96,7 +96,7 @@ static void put_step_count(const hsc_table *steps, size_t count, hsc_bytes *out)
     hsc_bytes_printf(out, "%zu shares of %zu devices", count, devices);
 }
 
-// Where no steps are marked it is no step that takes so long, but a run: "A run of jit_train takes".
+// Without marked steps it is no step that takes so long, but a run: "A run of jit_train takes".
 static hsc_status *say_steps(const hsc_table *steps,
                              const char *runs_of,
                              hsc_arena *arena,

@@ -104,8 +104,8 @@ bool hsc__may_collide(const hsc_instr *instr) {
          !instr->attr.scatter.unique && !hsc_type_is_complex(instr->shape.type);
 }
 
-// Adds how far the update that the evaluator took is from the others of its element: the largest and
-// the smallest of them, by the same scatter that keeps those.
+// Adds how far the update that the evaluator took is from the others of its element: the largest
+// and the smallest of them, by the same scatter that keeps those.
 static hsc_status *add_collisions(const hsc__error_site *site, double *error) {
   hsc_arena *arena = site->walk->arena;
   const hsc_literal *updates = site->operands[2]->value;

@@ -38,7 +38,7 @@ typedef struct hsc__right {
   bool asked_moved;
   double least_share;  // of an output's size that the narrowest type computed with rounds by
   json_t *bounded;     // outputs of a "bounds" job of the program; NULL = not asked, or not derived
-  json_t *origins;     // its answer: "nan", "infinity", "lost_digits", "denormal", "choice"; NULL likewise
+  json_t *origins;     // its answer: "nan", "infinity", "lost_digits", ...; NULL likewise
   bool asked_bounds;
 } hsc__right;
 
