@@ -68,9 +68,9 @@ static hsc_status *compare_device(const hsc__device_run *first,
     if (copies_differ(first, i) || copies_differ(device, i))
       finding = HSC_FINDING_DIFFERENT;
     if (finding == HSC_FINDING_DIFFERENT && legal->draws) {
-      hsc_agreement_gap(
-          agreement, json_pack("{s:s, s:I}", "device", device->text, "output", (json_int_t)i), what,
-          legal->why_not);
+      hsc_agreement_gap(agreement,
+                        json_pack("{s:s, s:I}", "device", device->text, "output", (json_int_t)i),
+                        what, legal->why_not);
       continue;
     }
     hsc_agreement_compared(agreement, what, finding);
