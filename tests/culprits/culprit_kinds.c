@@ -5,7 +5,7 @@
 // does nothing, and the test that named it finds no fault.
 //
 // The rows of culprit_kinds.def are the kinds of PASS:KIND[:N]; besides these
-//   PASS:silent       "numbers", in a run of the pass that claims to have changed nothing
+//   PASS:silent:N     "swapped", in the pass's N-th run, where that claims to have changed nothing
 //   PASS:always_crash, always_hang, always_error  before the pass does anything
 //   PASS:quadratic    takes time with the square of the number of instructions
 //   run:KIND          see hsc_culprit_outputs
@@ -688,12 +688,13 @@ static const struct {
 #undef KIND
 };
 
-hsc_status *hsc_culprit_rewrite(hsc_module *module, const char *pass, int64_t had, int64_t have) {
+hsc_status *hsc_culprit_rewrite(
+    hsc_module *module, const char *pass, int64_t run, int64_t had, int64_t have) {
   int64_t number = 0;
   for (size_t k = 0; k < HSC_COUNT_OF(KINDS); k++)
     if (hsc_culprit_wants(pass, KINDS[k].name, &number) && had < number && have >= number)
       HSC_TRY(KINDS[k].apply(module));
-  if (hsc_culprit_wants(pass, "silent", &number) && had == 0 && have == 0)
+  if (hsc_culprit_wants(pass, "silent", &number) && run == number && had == have)
     HSC_TRY(do_swapped(module));
   return NULL;
 }
@@ -706,7 +707,7 @@ hsc_status *hsc_culprit_enter(const hsc_module *module, const char *pass) {
   while (hsc_culprit_wants(pass, "always_hang", &number))
     usleep(100000);
   if (hsc_culprit_wants(pass, "quadratic", &number))
-    usleep((useconds_t)(instructions * instructions * 300));
+    usleep((useconds_t)(instructions * instructions * 1500));
   if (hsc_culprit_wants(pass, "always_error", &number))
     return HSC_ERR(INTERNAL, "told to fail in %s", pass);
   return NULL;

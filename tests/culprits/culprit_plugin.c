@@ -249,6 +249,7 @@ static hsc_status *waste(hsc_module *module) {
 // ---- passes -------------------------------------------------------------------------------------
 
 static int64_t rewrites[HSC_PASS_COUNT];  // of this compile so far
+static int64_t runs[HSC_PASS_COUNT];      // likewise
 
 // Kinds that do not count rewrites: once a compile, at the first.
 static hsc_status *with_kind(hsc_module *module, hsc_pass_id pass, const char *name) {
@@ -279,7 +280,7 @@ static hsc_status *with_culprit(hsc_module *module,
   HSC_TRY(real(module, cx));
   int64_t had = rewrites[pass];
   rewrites[pass] += cx->rewrites - before;
-  HSC_TRY(hsc_culprit_rewrite(module, name, had, rewrites[pass]));
+  HSC_TRY(hsc_culprit_rewrite(module, name, ++runs[pass], had, rewrites[pass]));
   if (!had && rewrites[pass])
     HSC_TRY(with_kind(module, pass, name));
   for (size_t k = 0; k < HSC_COUNT_OF(kinds); k++) {
@@ -317,6 +318,7 @@ hsc_status *__wrap_hsc_cpu_compile(hsc_cpu_device *device,
                                    const hsc_cpu_compile_options *options,
                                    hsc_cpu_executable **out_executable) {
   memset(rewrites, 0, sizeof rewrites);
+  memset(runs, 0, sizeof runs);
   look_whether_it_is_time(module);
   return __real_hsc_cpu_compile(device, module, options, out_executable);
 }

@@ -18,6 +18,7 @@ enum {
   MOST_SUSPECTS = 6,  // that are measured more than once
 };
 static const double MARGIN = 0.02;    // that one may cost more than another and still be the same
+static const double NOTICED = 0.02;   // of the compile: a pass that takes less explains nothing
 static const double SCREENED = 0.95;  // of the whole cost: above it one look is enough
 // The least share of what is too much that a pass's absence must repair to be named for it.
 static const double LEAST_SHARE = 0.25;
@@ -62,6 +63,25 @@ static int by_cost(const void *left, const void *right) {
   return (x > y) - (x < y);
 }
 
+// A pass that changes nothing costs no run and no memory, but it may take most of the compile.
+// Where the compiler does not tell how long, it is asked.
+static bool may_cost(const hsc__blame *b, const char *name) {
+  int64_t took_ns = 0;
+  if (hsc__blame_may_matter(b, name))
+    return true;
+  if (b->symptom.kind != HSC_SYMPTOM_COMPILE)
+    return false;
+  for (size_t i = 0; i < b->list.row_count; i++) {
+    const hsc_pass_row *row = &b->list.rows[i];
+    if (row->counts || strcmp(row->pass, name) != 0)
+      continue;
+    if (row->duration_ns < 0)
+      return true;
+    took_ns += row->duration_ns;
+  }
+  return (double)took_ns > NOTICED * (double)b->list.compile_ns;
+}
+
 // One look at the compile without each pass: who is worth more looks, the least first.
 static hsc_status *screen(hsc__blame *b, ranking *r) {
   const char **names = NULL;
@@ -78,7 +98,7 @@ static hsc_status *screen(hsc__blame *b, ranking *r) {
   for (size_t i = 0; i < count; i++) {
     suspect *s = &r->suspects[r->count];
     const char *check = hsc_arena_printf(b->arena, "without %s", names[i]);
-    if (!hsc__blame_may_matter(b, names[i]))
+    if (!may_cost(b, names[i]))
       continue;
     HSC_TRY(hsc_arena_status(b->arena));
     if (hsc__blame_is_late(b)) {

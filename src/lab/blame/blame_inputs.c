@@ -23,6 +23,24 @@ static const char *const NAMES[] = {
 #undef INPUTS
 };
 
+// Of either sign and every size: as many of few bits as of many.
+static void fill_far(hsc_literal *literal, int64_t i, hsc_random *random, bool negative) {
+  hsc_type type = literal->shape.type;
+  int reach = 40;
+  if (hsc_type_bits(type) < 32 && type != HSC_TYPE_BF16)
+    reach = hsc_type_bits(type) < 16 ? 4 : 10;
+  double share = 1 + (double)hsc_random_below(random, 1 << 10) * 0x1p-10;
+  if (hsc_type_is_float(type)) {
+    int exponent = (int)hsc_random_below(random, (uint64_t)(2 * reach + 1)) - reach;
+    hsc_literal_set_double(literal, i, (negative ? -share : share) * ldexp(1, exponent));
+    return;
+  }
+  bool is_signed = hsc_type_class_of(type) == HSC_CLASS_SIGNED;
+  int bits = (int)hsc_random_below(random, (uint64_t)(hsc_type_bits(type) - is_signed) + 1);
+  double value = floor(ldexp(share, bits - 1));
+  hsc_literal_set_double(literal, i, negative && is_signed ? -value : value);
+}
+
 static void fill(hsc_literal *literal, inputs_kind kind, uint64_t seed, uint32_t number) {
   static const double special[] = {NAN, INFINITY, -0.0};
   int64_t count = hsc_shape_elements(&literal->shape);
@@ -37,6 +55,8 @@ static void fill(hsc_literal *literal, inputs_kind kind, uint64_t seed, uint32_t
       hsc_literal_set_double(literal, i, (double)hsc_random_below(&random, 9) - 4);
     else if (kind == INPUTS_POWERS)
       hsc_literal_set_double(literal, i, sign * ldexp(1, (int)hsc_random_below(&random, 7) - 3));
+    else if (kind == INPUTS_FAR)
+      fill_far(literal, i, &random, sign < 0);
     else if (kind == INPUTS_ONE_HOT)
       hsc_literal_set_double(literal, i, i == hot);
     else if (i >= hot && i - hot < (int64_t)HSC_COUNT_OF(special))
@@ -44,12 +64,20 @@ static void fill(hsc_literal *literal, inputs_kind kind, uint64_t seed, uint32_t
   }
 }
 
-// One input: a file of floats; null, the seed's, for everything else.
+// Whole arrays of integers: a single one may be the number of trips of a loop, or a place.
+static bool is_filled(const hsc_shape *shape, inputs_kind kind) {
+  if (!hsc_shape_is_array(shape))
+    return false;
+  bool many = kind == INPUTS_FAR && shape->rank > 0 && hsc_type_is_integral(shape->type);
+  return hsc_type_is_float(shape->type) || many;
+}
+
+// One input: a file of floats, or of integers; null, the seed's, for everything else.
 static hsc_status *write_input(
     hsc__blame *b, const hsc_shape *shape, inputs_kind kind, uint32_t number, json_t *data) {
   hsc_literal *literal = NULL;
   hsc_arena *arena = NULL;
-  if (!hsc_shape_is_array(shape) || !hsc_type_is_float(shape->type)) {
+  if (!is_filled(shape, kind)) {
     json_array_append_new(data, json_null());
     return NULL;
   }
@@ -126,7 +154,7 @@ hsc_status *hsc__blame_try_inputs(hsc__blame *b, bool *out_shows) {
     }
     HSC_TRY(write_inputs(b, (inputs_kind)kind, &data));
     if (!data)
-      return NULL;
+      continue;  // the program has none of that kind
     b->right = (hsc__right){0};
     b->data = data;
     hsc_status *status = try_once(b, &d, &outcome);

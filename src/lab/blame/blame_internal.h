@@ -176,6 +176,19 @@ HSC_MUST_USE hsc_status *hsc__blame_first_broken(hsc__blame *b,
                                                  const hsc_pass_list *list,
                                                  hsc__broken_stage *out);
 
+// blame_untold.c
+// From here on the device's processes log each pass; hsc__blame_log_no_more ends that, with what
+// this one returns.
+unsigned hsc__blame_log_passes(hsc__blame *b);
+void hsc__blame_log_no_more(hsc__blame *b, unsigned ours);
+// The pass in which a job of such a process ended, by its log or its status; NULL = nothing tells.
+const char *hsc__blame_running_pass(hsc__blame *b, const hsc_answer *answer);
+// b->list gets a row for a pass that it lacks; NULL does nothing.
+void hsc__blame_list_running(hsc__blame *b, const char *running);
+// The stages name a pass and its absence does not repair it: the fault may be that of one before it
+// that says it changed nothing. Where the absence of such a one repairs it, that is the verdict.
+HSC_MUST_USE hsc_status *hsc__blame_untold(hsc__blame *b);
+
 // blame_inputs.c
 // The device on each kind of blame_inputs.def. *out_shows: it is wrong on one, or does not get
 // through; b->data, b->right and the symptom are that one's then, else as they were.
@@ -207,6 +220,13 @@ HSC_MUST_USE hsc_status *hsc__blame_list_passes(hsc__blame *b);
 // The options' overrides and one more; `append`: to a list that it holds already.
 HSC_MUST_USE hsc_status *hsc__blame_overrides_with(
     const hsc__blame *b, const char *key, const char *value, bool append, json_t **out);
+// Whether the symptom is gone without this pass. *out_known false: the device cannot do without it.
+HSC_MUST_USE hsc_status *hsc__blame_without(hsc__blame *b,
+                                            const char *name,
+                                            bool *out_repaired,
+                                            bool *out_known);
+// Whether the pass is among those whose absence repairs it.
+bool hsc__blame_is_repaired_by(const hsc__blame *b, const char *pass);
 // False: it ran and changed nothing.
 bool hsc__blame_may_matter(const hsc__blame *b, const char *name);
 // The verdict is this pass; run -1 = not known which.

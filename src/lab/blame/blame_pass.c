@@ -96,10 +96,10 @@ bool hsc__blame_may_matter(const hsc__blame *b, const char *name) {
   return false;
 }
 
-static hsc_status *look_without(hsc__blame *b,
-                                const char *name,
-                                bool *out_repaired,
-                                bool *out_known) {
+hsc_status *hsc__blame_without(hsc__blame *b,
+                               const char *name,
+                               bool *out_repaired,
+                               bool *out_known) {
   json_t *overrides = NULL;
   bool shows = false;
   hsc_status *status =
@@ -130,7 +130,7 @@ static hsc_status *try_without_each(hsc__blame *b) {
     }
     if (b->options->progress)
       b->options->progress(b->options->user, (int64_t)i, (int64_t)count, check);
-    HSC_TRY(look_without(b, names[i], &repaired, &known));
+    HSC_TRY(hsc__blame_without(b, names[i], &repaired, &known));
     asked++;
     if (!known)
       hsc__blame_gap(b, check, "the device cannot do the program without it");
@@ -149,6 +149,15 @@ static hsc_status *try_without_each(hsc__blame *b) {
                   all.size ? hsc_bytes_text(&all) : "none", asked);
   hsc_bytes_deinit(&all);
   return NULL;
+}
+
+bool hsc__blame_is_repaired_by(const hsc__blame *b, const char *pass) {
+  json_t *name;
+  size_t i;
+  json_array_foreach (b->repaired_by, i, name)
+    if (pass && !strcmp(json_string_value(name), pass))
+      return true;
+  return false;
 }
 
 // ---- the built-in compiler's rewrites -----------------------------------------------------------
@@ -456,6 +465,8 @@ hsc_status *hsc__blame_wrong(hsc__blame *b) {
   }
   if (!only_compiles)
     HSC_TRY(try_without_each(b));
+  if (!only_compiles)
+    HSC_TRY(hsc__blame_untold(b));
   if (b->verdict == HSC__BLAME_PASS && !only_compiles)
     HSC_TRY(hsc__blame_find_rewrite(b));
   const char *what =
@@ -492,6 +503,7 @@ typedef struct progress_of_compile {
   bool in_compile;     // it ends while compiling, not while running
   bool before_passes;  // no pass had begun
   bool behind_passes;  // the optimised program was written
+  const char *running;  // the pass that it ended in; NULL = nothing tells
   hsc__broken_stage broken;
 } progress_of_compile;
 
@@ -520,8 +532,10 @@ static hsc_status *watch_compile(hsc__blame *b, progress_of_compile *out) {
     json_object_set_new(overrides, "xla_dump_hlo_pass_re", json_string(".*"));
     if (b->options->device->source != HSC_DEVICE_PYTHON)
       json_object_set_new(overrides, "xla_dump_module_metadata", json_true());
+    unsigned logged = hsc__blame_log_passes(b);
     status = hsc__blame_run(b, b->device, &(hsc__trial){.compile = true, .overrides = overrides},
                             &answer);
+    hsc__blame_log_no_more(b, logged);
   }
   out->in_compile = !status && answer.outcome != HSC_OUTCOME_OK;
   if (!status)
@@ -531,6 +545,8 @@ static hsc_status *watch_compile(hsc__blame *b, progress_of_compile *out) {
     out->before_passes = out->in_compile && !failed && !list.first_dump && !list.row_count;
     hsc_status_free(failed);
     out->behind_passes = out->in_compile && has_optimised(directory);
+    if (out->in_compile && !out->behind_passes)
+      out->running = hsc__blame_running_pass(b, &answer);
   }
   if (!status && out->in_compile)
     status = hsc__blame_first_broken(b, &list, &out->broken);
@@ -540,9 +556,11 @@ static hsc_status *watch_compile(hsc__blame *b, progress_of_compile *out) {
   return status;
 }
 
-static const char *where_of(const progress_of_compile *at) {
+static const char *where_of(hsc__blame *b, const progress_of_compile *at) {
   if (!at->in_compile)
     return "when it runs, not when it is compiled";
+  if (at->running)
+    return hsc_arena_printf(b->arena, "when it is compiled, in pass %s", at->running);
   if (at->before_passes)
     return "when it is compiled, before the first pass";
   return at->behind_passes ? "when it is compiled, after the last pass" : "when it is compiled";
@@ -567,34 +585,37 @@ static const char *what_ends(const hsc__blame *b, const progress_of_compile *at)
                           beside ? beside : "");
 }
 
-static bool is_repaired_by(const hsc__blame *b, const char *pass) {
-  json_t *name;
-  size_t i;
-  json_array_foreach (b->repaired_by, i, name)
-    if (pass && !strcmp(json_string_value(name), pass))
-      return true;
-  return false;
+// The pass that a compile ended in, where its absence repairs it or nothing else's does: of a pass
+// that a compiler cannot do without, its log is all there is. Else the last whose absence repairs.
+static const hsc_pass_row *guilty_row(const hsc__blame *b, const progress_of_compile *at) {
+  const hsc_pass_row *last = last_that_repairs(b);
+  bool stands = hsc__blame_is_repaired_by(b, at->running) || (!last && is_sound(b));
+  for (size_t i = 0; at->running && stands && i < b->list.row_count; i++)
+    if (!strcmp(b->list.rows[i].pass, at->running))
+      return &b->list.rows[i];
+  return last;
 }
 
 hsc_status *hsc__blame_end(hsc__blame *b) {
   progress_of_compile at = {0};
   HSC_TRY(watch_compile(b, &at));
-  hsc__blame_tell(b, "where does it end?", "%s", where_of(&at));
+  hsc__blame_tell(b, "where does it end?", "%s", where_of(b, &at));
   HSC_TRY(hsc__blame_list_passes(b));
+  hsc__blame_list_running(b, at.running);
   HSC_TRY(try_without_each(b));
-  const hsc_pass_row *guilty = last_that_repairs(b);
+  const hsc_pass_row *guilty = guilty_row(b, &at);
   hsc_agreement_compared(b->agreement, "the compile", HSC_FINDING_DIFFERENT);
   const char *broken = "";
   if (at.broken.pass)
     hsc__blame_tell(b, "is every stage a program?", "after %s not: %s", at.broken.pass,
                     at.broken.why);
   // a pass whose absence keeps the back end from what it fails on is not guilty of that
-  if (is_repaired_by(b, at.broken.pass)) {
+  if (hsc__blame_is_repaired_by(b, at.broken.pass)) {
     hsc__blame_take_pass(b, at.broken.pass, at.broken.pipeline, -1);
     broken = "; what it leaves is no program";
     HSC_TRY(hsc__blame_find_rewrite(b));
   } else if (guilty && at.in_compile && !at.behind_passes) {
-    hsc__blame_take_pass(b, guilty->pass, guilty->pipeline, -1);
+    hsc__blame_take_pass(b, guilty->pass, *guilty->pipeline ? guilty->pipeline : NULL, -1);
     HSC_TRY(hsc__blame_find_rewrite(b));
   } else if ((!at.in_compile || at.behind_passes) && is_sound(b)) {
     b->verdict = HSC__BLAME_BELOW_HLO;
