@@ -84,6 +84,8 @@ test-passes: build-tests ## every pass: random programs (COUNT=1000) by the eval
 test-culprits: build-tests ## blame: every seeded culprit, and equal programs on compilers with other legal choices (PLACEBOS=10000 blames)
 	@python3 tests/culprits/blame.py $(BUILD)/hloscope $(BUILD)/tests/culprits/libhloscope_culprit_pjrt.so --all --placebos $(or $(PLACEBOS),1000)
 	@python3 tests/culprits/families.py $(BUILD)/hloscope $(BUILD)/tests/culprits/libhloscope_culprit_pjrt.so --all
+	@python3 tests/culprits/unseen.py $(BUILD)/hloscope $(BUILD)/tests/culprits/libhloscope_culprit_pjrt.so --all
+	@python3 tests/culprits/unseen.py $(BUILD)/hloscope $(BUILD)/tests/culprits/libhloscope_culprit_pjrt.so --random 100
 	@python3 tests/culprits/interrupted.py $(BUILD)/hloscope $(BUILD)/tests/culprits/libhloscope_culprit_pjrt.so $(BUILD)/tests/faults/fail_nth.so --all
 
 test-releases: build-tests ## the tutorial of upgrades and public reports, with releases of jaxlib from the package index (3 GB below HLOSCOPE_VERSIONS_TEST_DIR, minutes)

@@ -163,8 +163,8 @@ static hsc_status *do_transposed(hsc_module *module) {
   if (!instr)
     return NULL;
   hsc_builder_at(&b, instr->parent, instr);
-  hsc_instr_set_operand(
-      instr, 0, hsc_build_transpose(&b, instr->operands[0], HSC_DIMS(module->arena, 1, 0)));
+  hsc_instr_set_operand(instr, 0,
+                        hsc_build_transpose(&b, instr->operands[0], HSC_DIMS(module->arena, 1, 0)));
   return finish(&b, module);
 }
 
@@ -287,8 +287,8 @@ static hsc_status *do_unsigned_compare(hsc_module *module) {
   hsc_builder_at(&b, instr->parent, instr);
   for (int i = 0; i < 2; i++) {
     hsc_instr *from = instr->operands[i];
-    hsc_instr *bits =
-        hsc_build(&b, HSC_OP_BITCAST_CONVERT, hsc_shape_with_type(from->shape, HSC_TYPE_U32), 1, &from);
+    hsc_instr *bits = hsc_build(&b, HSC_OP_BITCAST_CONVERT,
+                                hsc_shape_with_type(from->shape, HSC_TYPE_U32), 1, &from);
     hsc_instr_set_operand(instr, i, bits);
   }
   instr->attr.compare.type = HSC_COMPARE_DEFAULT;

@@ -2,13 +2,16 @@
 """Who is at fault, for faults that blame's rules were not made with.
 
     tests/culprits/unseen.py build/hloscope build/tests/culprits/libhloscope_culprit_pjrt.so
-    [--all] [--half seen|aside] [--only WORD]
+    [--all] [--half seen|aside] [--only WORD] [--random N] [--seed S]
 
 What compilers get wrong of a program (culprit_kinds.def), each by a pass that rewrites the program
 that has it, in loops, fusions, branches, integers, on some values only; passes that cost time or
 end without changing anything; executions that spoil a second output, an end, a sign. The cases are
 in two halves: blame's rules may be changed with the first ("seen") in sight, and the second
 ("aside") measures them. Speaks TAP; every eighth case is tried, with --all or --half each.
+
+--random tries N more: the passes' examples, each with a kind and a pass that rewrites it, drawn by
+the seed.
 
 A case says how its fault shows: "now" on the seed's inputs, "other" on generated ones, which blame
 has to find by itself; one of which nothing shows is none, and is left out.
@@ -17,6 +20,8 @@ has to find by itself; one of which nothing shows is none, and is left out.
 import json
 import os
 import pathlib
+import random
+import re
 import subprocess
 import sys
 import tempfile
@@ -24,6 +29,8 @@ import tempfile
 hloscope, culprit = (str(pathlib.Path(path).resolve()) for path in sys.argv[1:3])
 after = lambda name: sys.argv[sys.argv.index(name) + 1] if name in sys.argv else ""
 half, only = after("--half"), after("--only")
+random_count, seed = int(after("--random") or 0), int(after("--seed") or 1)
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 everything = "--all" in sys.argv or bool(half) or bool(only)
 SAMPLE = 8
 scratch = pathlib.Path(tempfile.mkdtemp(prefix="hloscope-unseen-"))
@@ -259,7 +266,14 @@ CASES = [
     ("square", "algsimp:both_positive", "now", P, "wrong", "algsimp"),
     ("clamped", "algsimp:both_positive", "now", P, "wrong", "algsimp"),
     ("loop", "algsimp:in_loop", "now", P, "wrong", "algsimp"),
-    ("loop", "while-loop-invariant-code-motion:in_loop", "now", P, "wrong", "while-loop-invariant-code-motion"),
+    (
+        "loop",
+        "while-loop-invariant-code-motion:in_loop",
+        "now",
+        P,
+        "wrong",
+        "while-loop-invariant-code-motion",
+    ),
     ("loop", "algsimp:once_more", "now", P, "wrong", "algsimp"),
     ("loop", "fusion:in_loop", "now", P, "wrong", "fusion"),
     ("loop", "algsimp:index_off", "now", P, "wrong", "algsimp"),
@@ -309,11 +323,26 @@ CASES = [
     ("square", "tuple-simplifier:silent", "now", P, "wrong", "tuple-simplifier"),
     ("square", "while-loop-simplifier:silent", "now", P, "wrong", "while-loop-simplifier"),
     ("clamped", "transpose-folding:silent", "now", P, "wrong", "transpose-folding"),
-    ("square", "zero_sized_hlo_elimination:always_crash", "now", P, "crash", "zero_sized_hlo_elimination"),
+    (
+        "square",
+        "zero_sized_hlo_elimination:always_crash",
+        "now",
+        P,
+        "crash",
+        "zero_sized_hlo_elimination",
+    ),
     ("loop", "simplify-sorts:always_crash", "now", P, "crash", "simplify-sorts"),
     ("calls", "tuple-simplifier:always_error", "now", P, "error", "tuple-simplifier"),
     ("square", "constant_folding:always_error", "now", P, "error", "constant_folding"),
-    ("clamped", "transpose-folding:always_hang", "now", P, "hang", "transpose-folding", "--limit=3"),
+    (
+        "clamped",
+        "transpose-folding:always_hang",
+        "now",
+        P,
+        "hang",
+        "transpose-folding",
+        "--limit=3",
+    ),
     ("half", "map-inline:always_hang", "now", P, "hang", "map-inline", "--limit=3"),
     ("square", "tuple-simplifier:quadratic", "now", P, "compile", "tuple-simplifier", *COMPILE),
     ("loop", "transpose-folding:quadratic", "now", P, "compile", "transpose-folding", *COMPILE),
@@ -361,10 +390,11 @@ def call(*arguments, what=None):
 
 
 def shows(path, what):
-    """Whether a run is wrong: a fault that nothing reads is none."""
-    document = call(
-        "run", path, "-d", culprit, "--compare", "reference", "--no-cache", what=what
-    )[1]
+    """Whether a run is wrong: a fault that nothing reads is none. An executable in the cache may have
+    another fault."""
+    document = call("run", path, "-d", culprit, "--compare", "reference", "--no-cache", what=what)[
+        1
+    ]
     return any(row["verdict"] == "different" for row in document.get("compare", []))
 
 
@@ -384,12 +414,44 @@ def try_case(program, what, how, verdict, symptom, named, *more):
     check(name, good, f"rc {code}: {document['headline']}\n{json.dumps(document.get('evidence'))}")
 
 
+def rewriting_passes(path):
+    """Passes that rewrite the program, with how often."""
+    counts = {}
+    for pipeline in call("passes", "list", path, "-d", "cpu")[1].get("pipelines", []):
+        for row in pipeline["passes"]:
+            if row.get("rewrites"):
+                counts[row["name"]] = counts.get(row["name"], 0) + row["rewrites"]
+    return sorted(counts.items())
+
+
+def try_random(draw):
+    """Faults that nobody chose. The rewrite of the verdict counts, too: the first with which it
+    shows is not after the one that has the fault."""
+    table = (ROOT / "tests" / "culprits" / "culprit_kinds.def").read_text()
+    kinds = [kind for kind in re.findall(r"^KIND\((\w+),", table, re.M) if kind != "unfused"]
+    examples = sorted((ROOT / "src" / "passes").glob("*/*.hlo"))
+    passes = {}
+    while tried < random_count:
+        path = draw.choice(examples)
+        if path not in passes:
+            passes[path] = rewriting_passes(path)
+        if not passes[path] or "rng" in path.stem:  # of random numbers each device draws its own
+            continue
+        named, most = draw.choice(passes[path])
+        what = f"{named}:{draw.choice(kinds)}:{draw.randint(1, most)}"
+        (scratch / f"{path.stem}.hlo").write_text(path.read_text())
+        if shows(path, what) and not shows(path, None):
+            try_case(path.stem, what, "now", P, "wrong", named)
+
+
 for name, text in PROGRAMS.items():
     (scratch / f"{name}.hlo").write_text(text)
-for number, case in enumerate(CASES):
+for number, case in enumerate(CASES if not random_count else ()):
     part = "aside" if number % 2 else "seen"
     sampled = everything or number % SAMPLE == 0
     if case[2] != "none" and sampled and part in (half or part) and only in " ".join(case[:2]):
         try_case(*case)
+if random_count:
+    try_random(random.Random(seed))
 check(f"19 of 20 are found where they are: {found} of {tried}", found >= 0.95 * tried)
 print(f"1..{done}")

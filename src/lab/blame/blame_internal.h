@@ -15,16 +15,17 @@ typedef enum hsc__blame_verdict {
 
 // What outputs are against the right ones.
 typedef struct hsc__distance {
-  bool known;        // false: they cannot be compared
-  bool wrong;        // beyond the bound
-  bool beyond_type;  // beyond what the type's precision alone allows
-  double most;       // the largest difference of any element of any output
-  double seen;       // with a derived bound, of the element that is worst against its own
-  double bound;      // that this output, or this element, may differ by
-  double share;      // times its bound; infinite beside an exact value, or for NaN
-  bool derived;      // the bound is derived from the program; false: it was measured
-  int output;        // which one that is
-  int64_t nans;      // elements that are NaN on one side only
+  bool known;         // false: they cannot be compared
+  bool wrong;         // beyond the bound
+  bool beyond_type;   // beyond what the type's precision alone allows
+  double most;        // the largest difference of any element of any output
+  double seen;        // with a derived bound, of the element that is worst against its own
+  double bound;       // that this output, or this element, may differ by
+  double share;       // times its bound; infinite beside an exact value, or for NaN
+  bool derived;       // the bound is derived from the program; false: it was measured
+  int output;         // which one that is
+  int64_t nans;       // elements that are NaN on one side only
+  int64_t boundless;  // elements of all outputs that differ, and may be anything
 } hsc__distance;
 
 // What is right, on one set of inputs.
@@ -67,6 +68,7 @@ typedef struct hsc__blame {
   int runs, shows;  // of the device; how many showed the symptom
   bool has_rate;    // of shows in runs: it does not show in all of them, or does not always
   double bound, seen, most;     // of the distance that the verdict rests on
+  int64_t nans;                 // likewise
   const char *pass, *pipeline;  // NULL = none
   int64_t run;                  // of the pass; -1 = none
   int64_t rewrite;              // -1 = not known

@@ -500,9 +500,9 @@ static const hsc_pass_row *last_that_repairs(const hsc__blame *b) {
 
 // How far a compile got that does not come to its end.
 typedef struct progress_of_compile {
-  bool in_compile;     // it ends while compiling, not while running
-  bool before_passes;  // no pass had begun
-  bool behind_passes;  // the optimised program was written
+  bool in_compile;      // it ends while compiling, not while running
+  bool before_passes;   // no pass had begun
+  bool behind_passes;   // the optimised program was written
   const char *running;  // the pass that it ended in; NULL = nothing tells
   hsc__broken_stage broken;
 } progress_of_compile;

@@ -194,6 +194,7 @@ hsc_status *hsc__blame_distance(hsc__blame *b,
   size_t i;
   double worst = -1;
   double most = 0;
+  int64_t boundless = 0;
   bool beyond_type = false;
   hsc_status *status = rows_of(b, right, outputs, &rows);
   *out_distance = (hsc__distance){.known = rows != NULL};
@@ -201,6 +202,7 @@ hsc_status *hsc__blame_distance(hsc__blame *b,
     hsc__distance d = {.known = true, .output = (int)i};
     double type_bound = number_of(row, "allowed");
     most = fmax(most, number_of(row, "max_abs"));
+    boundless += json_integer_value(json_object_get(row, "boundless"));
     beyond_type |= json_integer_value(json_object_get(row, "nan_mismatches")) > 0 ||
                    !(number_of(row, "max_abs") <= type_bound);
     if (!status && !judge_by_bound(row, &d))
@@ -211,12 +213,16 @@ hsc_status *hsc__blame_distance(hsc__blame *b,
     *out_distance = d;
   }
   out_distance->most = most;
+  out_distance->boundless = boundless;
   out_distance->beyond_type = beyond_type;
   json_decref(rows);
   return status;
 }
 
 const char *hsc__blame_by_how_much(hsc__blame *b) {
+  if (b->nans > 0)
+    return hsc_arena_printf(b->arena, "in %lld elements that are NaN in one of them only",
+                            (long long)b->nans);
   if (!(b->most > b->seen))
     return hsc_arena_printf(b->arena, "by up to %.3g, and %.3g is the bound", b->seen, b->bound);
   return hsc_arena_printf(
@@ -362,6 +368,14 @@ static hsc_status *judge_agreement(hsc__blame *b, const tally *t) {
   b->derived = d->derived;
   json_t *origin = NULL;
   HSC_TRY(hsc__blame_nan_origin(b, &origin));
+  if (d->boundless)
+    hsc__blame_gap(b, "elements that may be anything",
+                   hsc_arena_printf(b->arena,
+                                    "%lld elements of the outputs differ where a last bit, or a "
+                                    "denormal number taken for zero, decides between far values: "
+                                    "a fault in them is not seen",
+                                    (long long)d->boundless));
+  HSC_TRY(hsc_arena_status(b->arena));
   hsc_finding near = d->seen > 0 ? HSC_FINDING_CLOSE : HSC_FINDING_EQUAL;
   hsc_agreement_compared(b->agreement, "the outputs", d->beyond_type ? HSC_FINDING_ROUNDING : near);
   if (origin) {
@@ -404,6 +418,7 @@ static hsc_status *judge_flaky(hsc__blame *b, const tally *t) {
   take_symptom(b, HSC_SYMPTOM_WRONG);
   b->seen = t->worst.seen;
   b->most = t->worst.most;
+  b->nans = t->worst.nans;
   b->bound = t->worst.bound;
   b->derived = t->worst.derived;
   hsc__blame_tell(b, "are equal runs equal?", "no: of %d, %d give other numbers than the first",
@@ -508,6 +523,7 @@ static hsc_status *judge_outputs(hsc__blame *b, const tally *t, bool *out_decide
   b->shows = t->wrong;
   b->seen = t->worst.seen;
   b->most = t->worst.most;
+  b->nans = t->worst.nans;
   b->bound = t->worst.bound;
   b->derived = t->worst.derived;
   hsc_agreement_compared(b->agreement, "the outputs", HSC_FINDING_DIFFERENT);
@@ -520,6 +536,7 @@ void hsc__blame_show(hsc__blame *b, hsc_outcome outcome, const hsc__distance *d)
   b->runs = b->shows = 1;
   b->seen = outcome == HSC_OUTCOME_OK ? d->seen : NAN;
   b->most = outcome == HSC_OUTCOME_OK ? d->most : NAN;
+  b->nans = outcome == HSC_OUTCOME_OK ? d->nans : 0;
   b->bound = outcome == HSC_OUTCOME_OK ? d->bound : NAN;
   b->derived = d->derived;
   hsc_bytes_reset(&b->headline);

@@ -136,7 +136,8 @@ static hsc_status *look_into(
     hsc_validation *v, json_t *stage, const char *path, const hsc_pass_row *row, int64_t run) {
   json_t *instruction = NULL;
   double max_abs = hsc_json_number(json_object_get(stage, "max_abs"));
-  bool agree = max_abs <= v->excused && !v->beyond_bound;
+  // a NaN on one side only is no distance, and no rounding
+  bool agree = max_abs <= v->excused && !v->beyond_bound && !v->other_nans;
   double seen = v->beyond_bound ? max_abs : 0;
   if (v->first)
     return NULL;

@@ -25,6 +25,7 @@ typedef struct hsc_validation {
   bool denormals;  // the bounds allow denormal numbers to be taken for zero, and there are some
   const char *platform;  // of the device whose compiler it is; NULL = not known
   bool beyond_bound;     // what was judged last: beyond a bound
+  bool other_nans;       // likewise: NaN on one side only
   double largest;        // difference of any stage so far
   // the largest difference that the evaluator did not confirm: the runner's rounding
   double excused;

@@ -70,7 +70,7 @@ hsc_status *hsc__validate_judge(hsc_validation *v, json_t *rows, json_t *stage, 
   hsc_finding worst = HSC_FINDING_EQUAL;
   double max_abs = 0;
   double max_ulp = NAN;  // not known: every difference is across zero
-  v->beyond_bound = false;
+  v->beyond_bound = v->other_nans = false;
   json_t *row;
   size_t i;
   json_array_foreach (rows, i, row) {
@@ -82,6 +82,7 @@ hsc_status *hsc__validate_judge(hsc_validation *v, json_t *rows, json_t *stage, 
       worst = finding;
       note_measure(row, stage);
     }
+    v->other_nans |= json_integer_value(json_object_get(row, "nan_mismatches")) > 0;
     max_abs = fmax(max_abs, hsc_json_number(json_object_get(row, "max_abs")));
     max_ulp = fmax(max_ulp, hsc_json_number(json_object_get(row, "max_ulp")));
   }

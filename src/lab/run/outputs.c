@@ -88,7 +88,7 @@ static double distance_at(const hsc_literal *x, const hsc_literal *y, int64_t i)
 // How far the furthest element is beyond its bound, and what has no bound.
 typedef struct within {
   double share, share_abs, share_bound, unjudged_abs;
-  int64_t unjudged, unjudged_nans;
+  int64_t unjudged, unjudged_nans, boundless;
 } within;
 
 static within look_within(const hsc_literal *x, const hsc_literal *y, const double *bounds) {
@@ -97,6 +97,7 @@ static within look_within(const hsc_literal *x, const hsc_literal *y, const doub
   for (int64_t i = 0; i < count; i++) {
     double distance = distance_at(x, y, i);
     w.unjudged += isnan(bounds[i]);
+    w.boundless += distance != 0 && isinf(bounds[i]);
     if (distance == 0 || isinf(bounds[i]))
       continue;
     if (isnan(bounds[i])) {
@@ -132,6 +133,7 @@ static hsc_status *add_bounds(json_t *row,
     json_object_set_new(row, "unjudged", json_integer((json_int_t)w.unjudged));
     json_object_set_new(row, "unjudged_abs", hsc_json_real(w.unjudged_abs));
     json_object_set_new(row, "unjudged_nans", json_integer((json_int_t)w.unjudged_nans));
+    json_object_set_new(row, "boundless", json_integer((json_int_t)w.boundless));
   }
   hsc_bytes_deinit(&data);
   return status;

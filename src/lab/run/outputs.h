@@ -18,7 +18,8 @@ double hsc_outputs_allowed(const hsc_literal *literal, double factor);
 // "tolerance", "allowed" (hsc_outputs_allowed), "verdict" ("equal", "close", "different"). Where an
 // output of `left` has "bound" (of a "bounds" job), also "share" (times its bound that the furthest
 // element is off, of those that have one; null: infinitely), "share_abs" and "share_bound" (of that
-// element), "unjudged" (elements without a bound), "unjudged_abs" and "unjudged_nans" (of those).
+// element), "unjudged" (elements without a bound), "unjudged_abs" and "unjudged_nans" (of those),
+// "boundless" (elements that differ, and may be anything).
 // Errors: INVALID_ARGUMENT where they are not as many, or of other shapes: such outputs cannot be
 // compared, and none of them was.
 HSC_MUST_USE hsc_status *hsc_compare_outputs(
