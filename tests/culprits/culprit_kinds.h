@@ -7,7 +7,8 @@
 // HLOSCOPE_CULPRIT names this fault of this place; *out_number is its N.
 bool hsc_culprit_wants(const char *place, const char *kind, int64_t *out_number);
 // A module behind the run-th run of a pass in this compile (from 1), which had done `had` rewrites
-// before and has done `have` now: the kinds of culprit_kinds.def that HLOSCOPE_CULPRIT names for it.
+// before and has done `have` now: the kinds of culprit_kinds.def that HLOSCOPE_CULPRIT names for
+// it.
 HSC_MUST_USE hsc_status *hsc_culprit_rewrite(
     hsc_module *module, const char *pass, int64_t run, int64_t had, int64_t have);
 // Before a pass runs, whether or not it will change anything.
