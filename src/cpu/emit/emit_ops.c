@@ -181,6 +181,18 @@ static bool is_lane_by_lane(const char *name, bool wide) {
 #undef LANES
 }
 
+// Whether so few lanes are done sooner one by one than as a part of a vector.
+static bool is_sooner_alone(const char *name, bool wide, int lanes, int width) {
+#define LANES(function, operands, types)
+#define FEW(function, operands, one) strcmp(name, #function) == 0 ||
+  return (
+#include "cpu/kernels/vmath/lanes.def"
+             false) &&
+         !wide && lanes <= width / 4;
+#undef LANES
+#undef FEW
+}
+
 // The function of one number for each lane.
 static hsc_lv call_each(hsc_emitter *e,
                         const char *name,
@@ -216,7 +228,7 @@ hsc_lv hsc__emit_vmath(
   bool wide = lane == e->f64;
   int width = e->isa->vector_bytes / (wide ? 8 : 4);
   int lanes = vector ? e->lanes : 1;
-  if (lanes < width && is_lane_by_lane(name, wide))
+  if ((lanes < width && is_lane_by_lane(name, wide)) || is_sooner_alone(name, wide, lanes, width))
     return call_each(e, name, lane, arguments, count, vector);
   char symbol[64];
   snprintf(symbol, sizeof symbol, "hsc_vm_%s_%s", name, wide ? "f64" : "f32");

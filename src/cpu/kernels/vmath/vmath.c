@@ -507,9 +507,11 @@ static const hsc_cpu_symbol symbols[] = {
 #define VMATH(name, operands, types, op) ROW_##types(name)
 #include "cpu/kernels/vmath/vmath.def"
 #undef VMATH
+#define FEW(name, operands, one) {"hsc_vs_" #name "_f32", (void *)one},
 #define LANES(name, operands, types) ONE_##types(name)
 #include "cpu/kernels/vmath/lanes.def"
 #undef LANES
+#undef FEW
     LIBM(ceil) LIBM(floor) LIBM(trunc) LIBM(rint) LIBM(nearbyint) LIBM(round) LIBM(fma) LIBM(fmod)
         HALF_ROWS};
 
