@@ -148,6 +148,38 @@ static void short_products_with_more_behind(void **state) {
   }
 }
 
+// Products with one to five lines on one side, along k of 10 to 90: around the sizes from which they
+// are folded along k.
+static void products_with_a_short_side(void **state) {
+  (void)state;
+  static const hsc_type types[] = {HSC_TYPE_F32, HSC_TYPE_F64};
+  for (uint64_t seed = 1; seed <= 60; seed++) {
+    kernel_case c;
+    kernel_case_begin(&c, seed);
+    hsc_arena *arena = c.module->arena;
+    int64_t batch = 1 + kernel_case_below(&c, 4);
+    int64_t k = 10 + kernel_case_below(&c, 80);
+    int64_t few = 1 + kernel_case_below(&c, 5);
+    int64_t many = 60 + kernel_case_below(&c, 200);
+    bool left_is_few = seed % 2;
+    int64_t m = left_is_few ? few : many;
+    int64_t n = left_is_few ? many : few;
+    bool along = seed / 2 % 2;  // k is the last dimension of the right side
+    hsc_instr *x = kernel_case_input(&c, types[seed % 3 == 0], 3, (int64_t[]){batch, m, k}, 4);
+    hsc_instr *y =
+        kernel_case_input(&c, types[seed % 3 == 0], 3,
+                          along ? (int64_t[]){batch, n, k} : (int64_t[]){batch, k, n}, 4);
+    hsc_attr attr = {.dot = {.lhs_batch = HSC_DIMS(arena, 0),
+                             .rhs_batch = HSC_DIMS(arena, 0),
+                             .lhs_contracting = HSC_DIMS(arena, 2),
+                             .rhs_contracting = HSC_DIMS(arena, along ? 2 : 1)}};
+    kernel_case_check(
+        &c,
+        hsc_build_op(&c.b, HSC_OP_DOT, (hsc_shape){0}, &attr, 2, (hsc_instr *[]){x, y}, 0, NULL),
+        0);
+  }
+}
+
 static int end_all(void **state) {
   (void)state;
   kernel_case_end_all();
@@ -160,6 +192,7 @@ int main(void) {
       cmocka_unit_test(elements_by_parts_of_indices),
       cmocka_unit_test(short_products),
       cmocka_unit_test(short_products_with_more_behind),
+      cmocka_unit_test(products_with_a_short_side),
   };
   return cmocka_run_group_tests(tests, NULL, end_all);
 }

@@ -116,6 +116,26 @@ static void repeated_in_loops_and_branches(void **state) {
   }
 }
 
+// Powers of so few numbers that each is computed by itself, and of more.
+static void powers_of_few_numbers(void **state) {
+  (void)state;
+  static const double edges[] = {0.0, -0.0,  1,    -1,       2,         -2,
+                                 0.5, 1e-40, 3e38, INFINITY, -INFINITY, NAN};
+  for (uint64_t seed = 1; seed <= 60; seed++) {
+    kernel_case c;
+    kernel_case_begin(&c, seed);
+    int64_t count = 1 + (int64_t)(seed % 20);
+    hsc_instr *x = kernel_case_input(&c, HSC_TYPE_F32, 1, &count, 1);
+    hsc_instr *y = kernel_case_input(&c, HSC_TYPE_F32, 1, &count, 1);
+    for (int64_t i = 0; i < 2 * count; i++) {
+      double drawn = (double)kernel_case_below(&c, 2000001) / 1e6 - (i < count ? 0 : 1);
+      double value = seed % 3 ? drawn * 5 : edges[kernel_case_below(&c, HSC_COUNT_OF(edges))];
+      hsc_literal_set_double(c.inputs[i / count], i % count, value);
+    }
+    kernel_case_check(&c, hsc_build_binary(&c.b, HSC_OP_POWER, x, y), 1);
+  }
+}
+
 static int end_all(void **state) {
   (void)state;
   kernel_case_end_all();
@@ -126,6 +146,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(angles_of_every_size),
       cmocka_unit_test(repeated_in_loops_and_branches),
+      cmocka_unit_test(powers_of_few_numbers),
   };
   return cmocka_run_group_tests(tests, NULL, end_all);
 }

@@ -13,14 +13,22 @@ typedef enum hsc_gemm_few {
   HSC_GEMM_FEW_ROWS_ALONG,   // rows of B lie along n
   HSC_GEMM_ONE_COLUMN_ALONG  // columns of A lie along m, C is one column without gaps
 } hsc_gemm_few;
-enum { FEW_LEAST = 64 };  // of the sides that are not short
+enum {
+  FEW_LEAST = 64,    // of the sides that are not short
+  SHORT_LEAST = 16,  // of k, for each line of the short side
+};
+
+// Whether products along k, each folded across lanes at its end, take less than packing the long
+// side does: for a few elements of k too where they are folded for one or two lines.
+static bool pays_along_k(int64_t few, int64_t k) {
+  return few <= 2 * HSC_GEMM_FEW && (k >= FEW_LEAST || k >= SHORT_LEAST * few);
+}
 
 static hsc_gemm_few hsc__gemm_few_of(
     int64_t m, int64_t n, int64_t k, hsc_gemm_matrix a, hsc_gemm_matrix b) {
-  bool long_k = k >= FEW_LEAST;
-  if (n <= 2 * HSC_GEMM_FEW && long_k && a.column == 1 && m >= n)
+  if (pays_along_k(n, k) && a.column == 1 && m >= n)
     return HSC_GEMM_FEW_COLUMNS;
-  if (m <= 2 * HSC_GEMM_FEW && long_k && b.row == 1)
+  if (pays_along_k(m, k) && b.row == 1)
     return HSC_GEMM_FEW_ROWS;
   if (m <= HSC_GEMM_FEW && n >= FEW_LEAST && b.column == 1)
     return HSC_GEMM_FEW_ROWS_ALONG;
