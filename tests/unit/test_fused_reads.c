@@ -148,8 +148,8 @@ static void short_products_with_more_behind(void **state) {
   }
 }
 
-// Products with one to five lines on one side, along k of 10 to 90: around the sizes from which they
-// are folded along k.
+// Products with one to five lines on one side, along k of 10 to 90: around the sizes from which
+// they are folded along k.
 static void products_with_a_short_side(void **state) {
   (void)state;
   static const hsc_type types[] = {HSC_TYPE_F32, HSC_TYPE_F64};
