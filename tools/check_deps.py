@@ -64,14 +64,14 @@ ROOMS = {
         "cost": ["ir"],
     },
     "formats": {
-        ".": ["common", "mlir"],
+        ".": ["common", "hlo_proto", "mlir"],
         "common": [],
         "numpy": [],
         "hlo_text": ["common"],
         "hlo_proto": ["common", "hlo_text"],
         "mlir": ["common", "shardy"],
         "stablehlo": ["common", "hlo_proto", "mlir", "shardy"],
-        "shardy": ["stablehlo"],  # the import shards while it imports: one circle, known
+        "shardy": ["common", "stablehlo"],  # the import shards while it imports: one circle, known
     },
     "passes": {
         "manager": [],

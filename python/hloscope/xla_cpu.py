@@ -296,6 +296,13 @@ class Device:
             build.use_spmd_partitioning = spread.partitions > 1
             if spread.shardy and hasattr(build, "use_shardy_partitioner"):
                 build.use_shardy_partitioner = True
+            for name, free in (
+                ("output", spread.free_results),
+                ("parameters", spread.free_parameters),
+            ):
+                option = "allow_spmd_sharding_propagation_to_" + name
+                if free and hasattr(build, option):
+                    setattr(build, option, free)
             build.device_assignment = self.xc.DeviceAssignment.create(
                 self.np.arange(spread.devices).reshape(spread.replicas, spread.partitions)
             )
@@ -419,9 +426,11 @@ def cost_of(loaded):
 class Spread:
     """For how many devices a program is."""
 
-    def __init__(self, partitions=1, replicas=1, shardy=False):
+    def __init__(self, partitions=1, replicas=1, shardy=False, free=([], [])):
         self.partitions, self.replicas, self.shardy = partitions, replicas, shardy
         self.devices = partitions * replicas
+        # of each argument and result: the partitioner chooses how it is cut
+        self.free_parameters, self.free_results = free
 
 
 class Pieces:
@@ -637,6 +646,7 @@ class Program:
             self.facts.get("partitions", 1),
             self.facts.get("replicas", 1),
             self.facts.get("shardy", False),
+            (self.facts.get("free_parameters", []), self.facts.get("free_results", [])),
         )
         if self.spread.devices > device.count:
             raise JobError(

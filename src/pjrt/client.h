@@ -205,6 +205,9 @@ typedef struct hsc_compile_options {
   bool device_assignment;
   // partition the program along its shardings, by Shardy where it speaks of Shardy's meshes
   bool use_spmd_partitioning, use_shardy_partitioner;
+  // of each argument and result: 1 = the partitioner chooses how it is cut; NULL = of none
+  const int64_t *free_parameters, *free_results;
+  size_t free_parameter_count, free_result_count;
   bool parameter_is_tupled;       // false
   const hsc_override *overrides;  // [override_count]; a name given twice: the last wins
   size_t override_count;

@@ -4,7 +4,8 @@
 //   CompileOptionsProto: parameter_is_tupled 2, executable_build_options 3, env_option_overrides 7
 //   (map: key 1, value 2)
 //   ExecutableBuildOptionsProto: device_ordinal 1, num_replicas 4, num_partitions 5,
-//   use_spmd_partitioning 6, device_assignment 9, use_shardy_partitioner 19
+//   use_spmd_partitioning 6, device_assignment 9, allow_spmd_sharding_propagation_to_output 12,
+//   allow_spmd_sharding_propagation_to_parameters 18, use_shardy_partitioner 19
 //   DeviceAssignmentProto: replica_count 1, computation_count 2, computation_devices 3 {
 //   replica_device_ids 1 }
 //   OptionOverrideProto: string_field 1, bool_field 2, int_field 3, double_field 4
@@ -77,6 +78,8 @@ hsc_status *hsc_compile_options_write(const hsc_compile_options *options, hsc_by
   hsc_wire_put_bool(out_bytes, 6, options->use_spmd_partitioning);
   if (options->device_assignment)
     put_device_assignment(out_bytes, options);
+  hsc_wire_put_packed(out_bytes, 12, options->free_results, options->free_result_count);
+  hsc_wire_put_packed(out_bytes, 18, options->free_parameters, options->free_parameter_count);
   hsc_wire_put_bool(out_bytes, 19, options->use_shardy_partitioner);
   hsc_wire_end(out_bytes, build);
   for (size_t i = 0; i < options->override_count; i++)

@@ -343,9 +343,8 @@ static hsc_status *check_partitioned(const hsc_module *module) {
     HSC_FOR_EACH_INSTR_IN (computation, instr)
       if (instr->sharding && strstr(instr->sharding, "devices="))
         return HSC_ERR(UNIMPLEMENTED,
-                       "automatic partitioning: not built yet: %s has the sharding %s in XLA's own "
-                       "form; programs partitioned by Shardy run "
-                       "(jax_use_shardy_partitioner=True, JAX's default)",
+                       "automatic partitioning: not built yet: %s has the sharding %s in a program "
+                       "in HLO; the same in StableHLO runs",
                        instr->name, instr->sharding);
   return NULL;
 }
@@ -410,10 +409,8 @@ static hsc_status *compile_in_mode(hsc_cpu_device *device,
   if (p->device_count > 1) {
     module->num_partitions = p->partition_count;
     module->replica_count = p->replica_count;
-    // In MLIR, Shardy's shardings are done by now; those in XLA's text are strings of the program.
-    bool texts = !hsc_view_equals_text(format, "mlir") ||
-                 hsc_view_find((hsc_view){code->code, code->code_size}, "{devices=[");
-    if (p->partition_count > 1 && texts)
+    // In MLIR they are done by now.
+    if (p->partition_count > 1 && !hsc_view_equals_text(format, "mlir"))
       HSC_GOTO(check_partitioned(module));
   }
   HSC_GOTO(keep_shardings(p, module));

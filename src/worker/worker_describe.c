@@ -301,6 +301,14 @@ done:
 
 // ---- write --------------------------------------------------------------------------------------
 
+static void write_free(hsc_json *answer, const char *key, const int64_t *list, int count) {
+  hsc_json_key(answer, key);
+  hsc_json_begin_array(answer);
+  for (int i = 0; i < count; i++)
+    hsc_json_bool(answer, list[i] != 0);
+  hsc_json_end_array(answer);
+}
+
 // Workers in other languages get their programs here, so that every device runs the same one.
 hsc_status *hsc__job_write(hsc_worker *worker, json_t *request, hsc_json *answer) {
   worker_program *program = NULL;
@@ -338,6 +346,10 @@ hsc_status *hsc__job_write(hsc_worker *worker, json_t *request, hsc_json *answer
   hsc_json_kv_int(answer, "program_instructions", hsc_module_instr_count(program->module));
   hsc__write_spread(&program->spread, answer);
   hsc_json_kv_bool(answer, "shardy", program->spread.is_shardy);
+  write_free(answer, "free_parameters", program->spread.free_parameters,
+             program->spread.free_parameter_count);
+  write_free(answer, "free_results", program->spread.free_results,
+             program->spread.free_result_count);
   write_parameters(program, answer);
   return hsc_write_module_count(answer, "text", program->module, false);
 }

@@ -110,6 +110,18 @@ void hsc__worker_spread_options(const worker_program *program, hsc_compile_optio
   options->device_assignment = true;
   options->use_spmd_partitioning = s->partition_count > 1;
   options->use_shardy_partitioner = s->partition_count > 1 && s->is_shardy;
+  options->free_parameters = s->free_parameters;
+  options->free_parameter_count = (size_t)s->free_parameter_count;
+  options->free_results = s->free_results;
+  options->free_result_count = (size_t)s->free_result_count;
+}
+
+static const int64_t *copied(hsc_arena *arena, const int64_t *list, int *in_out_count) {
+  const int64_t *copy =
+      *in_out_count ? hsc_arena_copy(arena, list, sizeof *list * (size_t)*in_out_count) : NULL;
+  if (!copy)
+    *in_out_count = 0;
+  return copy;
 }
 
 // A program that is to run whole on one device is one device's from here on.
@@ -149,7 +161,8 @@ hsc_status *hsc__worker_read_spread(hsc_view code, const char *path, worker_prog
     status = NULL;
   }
   if (!program->module)
-    HSC_GOTO(hsc_program_read(code, path, &program->module));
+    HSC_GOTO(hsc_program_read_for(code, path, program->in_parts ? (int)spread.partition_count : 0,
+                                  &program->module));
   program->spread = spread;
   program->spread.partitions_from =
       spread.partitions_from ? hsc_arena_strdup(program->module->arena, spread.partitions_from)
@@ -157,7 +170,13 @@ hsc_status *hsc__worker_read_spread(hsc_view code, const char *path, worker_prog
   // the mesh is read again where it is shown
   program->spread.axis_count = 0;
   program->spread.mesh_devices = NULL;
-  status = make_whole(path, program);
+  program->spread.free_parameters =
+      copied(program->module->arena, spread.free_parameters, &program->spread.free_parameter_count);
+  program->spread.free_results =
+      copied(program->module->arena, spread.free_results, &program->spread.free_result_count);
+  status = hsc_arena_status(program->module->arena);
+  if (!status)
+    status = make_whole(path, program);
 done:
   hsc_arena_destroy(arena);
   return status;

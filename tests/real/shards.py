@@ -34,7 +34,7 @@ def export(name, function, shapes, cuts, mesh=mesh, results=None):
     if results:
         shardings["out_shardings"] = tuple(NamedSharding(mesh, cut) for cut in results)
     arrays = [jax.ShapeDtypeStruct(shape, kind) for shape, kind in shapes]
-    text = jax.jit(function, **shardings).lower(*arrays).as_text()
+    text = jax.jit(function, **shardings).lower(*arrays).as_text(debug_info=True)
     with open(f"{to}/{name}.mlir", "w") as file:
         file.write(text)
 
@@ -62,7 +62,24 @@ export("lookup", lambda e, i: e[i], [((64, 16), f32), ((8,), jnp.int32)], [P("m"
 export("around", jax.shard_map(
     lambda x: jax.lax.ppermute(x, "d", [(i, (i + 1) % 8) for i in range(8)]),
     mesh=ring, in_specs=P("d"), out_specs=P("d")), [((64, 8), f32)], [P("d")], ring)
+
+
+def differ(x):
+    x = jax.lax.with_sharding_constraint(jnp.sin(x), NamedSharding(mesh, P("d", "m")))
+    return jax.shard_map(
+        lambda x: jax.lax.psum(jnp.sum(x * (1.0 + jax.lax.axis_index("d")), axis=0), "d"),
+        mesh=mesh, in_specs=P(), out_specs=P())(x)
+
+
+export("differ", differ, [((8, 16), f32)], [P("d")])
+jax.config.update("jax_use_shardy_partitioner", False)
+export("xla_mlp", mlp, layers, [P("d", None), P(None, "m"), P("m", None)],
+       Mesh(devices[::-1].reshape(2, 4), ("d", "m")))
+export("xla_differ", differ, [((8, 16), f32)], [P("d")])
 """
+
+# What names its pieces itself has no whole that one device could compute.
+IN_PARTS = ("around", "differ", "xla_differ")
 
 # What jax itself says of the same program ahead of time for a slice of a TPU.
 ANALYSE = r"""
@@ -86,11 +103,19 @@ def step(a, b, x):
     return jax.grad(lambda a, b: jnp.mean(layer(x, a, b) ** 2), argnums=(0, 1))(a, b)
 
 
+def halo(x, a, b):
+    dims = ("NHWC", "HWIO", "NHWC")
+    h = jax.lax.conv_general_dilated(x, a, (1, 1), "SAME", dimension_numbers=dims)
+    return jax.lax.conv_general_dilated(h, b, (1, 1), "SAME", dimension_numbers=dims)
+
+
 for name, function, sizes, cuts in (
     ("layer", layer, [(2048, 1024), (1024, 4096), (4096, 1024)],
      [P("d", None), P(None, "m"), P("m", None)]),
     ("step", step, [(1024, 4096), (4096, 1024), (2048, 1024)],
      [P(None, "m"), P("m", None), P("d", None)]),
+    ("halo", halo, [(4, 128, 64, 64), (3, 3, 64, 128), (3, 3, 128, 64)],
+     [P(None, ("d", "m")), P(), P()]),
 ):
     if name not in names.split(","):
         continue
@@ -179,8 +204,8 @@ def numbers():
     if not check("the programs are exported", exported.returncode == 0, exported.stderr):
         return
     for program in sorted(scratch.glob("*.mlir")):
-        name, alone = program.stem, "only in parts" if program.stem == "around" else "cpu"
-        others = "xla-cpu:8" if alone != "cpu" else "cpu,reference,xla-cpu:8"
+        name = program.stem
+        others = "xla-cpu:8" if name in IN_PARTS else "cpu,reference,xla-cpu:8"
         document = run(program, "-d", "cpu:8", "-c", others, "--runs", "2", "--processes", "1")
         coverage = document.get("coverage", {})
         check(
@@ -201,7 +226,7 @@ def memory(shape):
     library = file_of(compilers, "libtpu", "libtpu.so")
     if library is None:
         return skip(f"memory on v5e:{shape}", f"{compilers} has no libtpu")
-    names = "layer,step" if "--all" in sys.argv else "layer"
+    names = "layer,step,halo" if "--all" in sys.argv else "layer"
     said = script(ANALYSE, scratch, shape, names, TPU_LIBRARY_PATH=str(library))
     if not check(f"JAX analyses for v5e:{shape}", said.returncode == 0, said.stderr[-3000:]):
         return

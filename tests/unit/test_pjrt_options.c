@@ -68,6 +68,18 @@ static void a_device_assignment_lists_devices_by_partition(void **state) {
                26);
 }
 
+// Fields 12 and 18, packed: what JAX sends of results and arguments without a sharding.
+static void what_the_partitioner_may_cut_is_listed(void **state) {
+  static const int64_t results[] = {1, 0};
+  static const int64_t parameters[] = {0, 1, 1};
+  hsc_compile_options options = hsc_compile_options_default();
+  options.free_results = results;
+  options.free_result_count = 2;
+  options.free_parameters = parameters;
+  options.free_parameter_count = 3;
+  expect_bytes(&options, "\x1a\x0e\x20\x01\x28\x01\x62\x02\x01\x00\x92\x01\x03\x00\x01\x01", 16);
+}
+
 static void nonsense_is_refused(void **state) {
   hsc_bytes bytes = {0};
   hsc_compile_options options = hsc_compile_options_default();
@@ -108,6 +120,7 @@ int main(void) {
       cmocka_unit_test(a_text_override_is_one_map_entry),
       cmocka_unit_test(overrides_of_the_other_types),
       cmocka_unit_test(a_device_assignment_lists_devices_by_partition),
+      cmocka_unit_test(what_the_partitioner_may_cut_is_listed),
       cmocka_unit_test(nonsense_is_refused),
       cmocka_unit_test(the_table_of_functions_is_the_table),
   };

@@ -38,6 +38,29 @@ static void partitions_come_from_attributes_meshes_and_shardings(void **state) {
   assert_int_equal(s.axis_sizes[1], 4);
   assert_null(s.axis_names[0]);
   assert_false(s.is_shardy);
+  // 4 tiles of 2 rows each in another order than the devices: the mesh is 2 x 4
+  s = spread_of(arena,
+                "module {\n  func.func public @main(%a: tensor<8x8xf32> "
+                "{mhlo.sharding = \"{devices=[4,2]<=[2,4]T(1,0)}\"}) -> tensor<8x8xf32> {"
+                " return %a : tensor<8x8xf32> }\n}\n");
+  assert_int_equal(s.axis_count, 2);
+  assert_int_equal(s.axis_sizes[0], 2);
+  assert_int_equal(s.axis_sizes[1], 4);
+  assert_null(s.mesh_devices);
+  // two shardings of 4 x 2 and 2 x 4 are of 2 x 2 x 2; devices in an order of their own keep it
+  s = spread_of(arena,
+                "module {\n  func.func public @main(%a: tensor<8x8xf32> "
+                "{mhlo.sharding = \"{devices=[4,2]<=[8]}\"}, %b: tensor<8x8xf32> "
+                "{mhlo.sharding = \"{devices=[2,4]<=[8]}\"}) -> tensor<8x8xf32> {"
+                " return %a : tensor<8x8xf32> }\n}\n");
+  assert_int_equal(s.axis_count, 3);
+  assert_int_equal(s.axis_sizes[2], 2);
+  s = spread_of(arena,
+                "module {\n  func.func public @main(%a: tensor<8x8xf32> "
+                "{mhlo.sharding = \"{devices=[2,2]3,2,1,0}\"}) -> tensor<8x8xf32> {"
+                " return %a : tensor<8x8xf32> }\n}\n");
+  assert_int_equal(s.axis_count, 2);
+  assert_int_equal(s.mesh_devices[0], 3);
   s = spread_of(
       arena, "HloModule m, num_partitions=2\n\nENTRY e {\n  ROOT p = f32[4]{0} parameter(0)\n}\n");
   assert_int_equal(s.partition_count, 2);
@@ -45,6 +68,126 @@ static void partitions_come_from_attributes_meshes_and_shardings(void **state) {
   s = spread_of(arena, "HloModule m\n\nENTRY e {\n  ROOT p = f32[4]{0} parameter(0)\n}\n");
   assert_int_equal(s.partition_count * s.replica_count, 1);
   hsc_arena_destroy(arena);
+}
+
+// As JAX has it: what is said of nothing, or leaves a dimension open, is cut as the compiler likes.
+static void what_nothing_is_said_of_is_free(void **state) {
+  (void)state;
+  hsc_arena *arena = NULL;
+  EXPECT_OK(hsc_arena_create(&arena));
+  hsc_program_spread s = spread_of(
+      arena,
+      "module attributes {mhlo.num_partitions = 2 : i32} {\n  sdy.mesh @mesh = <[\"x\"=2]>\n"
+      "  func.func public @main(%a: tensor<8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{\"x\"}]>},"
+      " %b: tensor<8xf32>) -> (tensor<8xf32> {jax.result_info = \"r\"}, tensor<8xf32> "
+      "{sdy.sharding = #sdy.sharding<@mesh, [{}]>}, tensor<8xf32> {sdy.sharding = "
+      "#sdy.sharding<@mesh, [{?}]>}) { return %a, %b, %b : tensor<8xf32>, tensor<8xf32>, "
+      "tensor<8xf32> }\n}\n");
+  const int64_t parameters[] = {0, 1};
+  const int64_t results[] = {1, 0, 1};
+  assert_int_equal(s.free_parameter_count, 2);
+  assert_memory_equal(s.free_parameters, parameters, sizeof parameters);
+  assert_int_equal(s.free_result_count, 3);
+  assert_memory_equal(s.free_results, results, sizeof results);
+  s = spread_of(arena,
+                "module {\n  func.func public @main(%a: tensor<8xf32> {mhlo.sharding = "
+                "\"{devices=[2]<=[2]}\"}) -> tensor<8xf32> { return %a : tensor<8xf32> }\n}\n");
+  assert_int_equal(s.free_parameter_count, 0);
+  assert_int_equal(s.free_result_count, 1);
+  hsc_arena_destroy(arena);
+}
+
+// ---- manual computations, shardings in XLA's form -----------------------------------------------
+
+static int count_of(const hsc_module *module, hsc_op op) {
+  int count = 0;
+  HSC_FOR_EACH_COMPUTATION (module, computation)
+    HSC_FOR_EACH_INSTR_IN (computation, instr)
+      count += instr->op == op;
+  return count;
+}
+
+// An argument cut along "d" goes whole into a manual computation, is another value on each device
+// there, and is summed: that sum is each device's own. Its arguments have locations, as JAX prints
+// them.
+static const char MANUAL[] =
+    "module attributes {mhlo.num_partitions = 4 : i32} {\n"
+    "  sdy.mesh @mesh = <[\"d\"=2, \"m\"=2]>\n"
+    "  func.func public @main(%a: tensor<8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{\"d\"}]>})"
+    " -> tensor<2xf32> {\n"
+    "    %r = sdy.manual_computation(%a) in_shardings=[<@mesh, [{}]>]"
+    " out_shardings=[<@mesh, [{\"d\"}]>] manual_axes={\"d\", \"m\"} (%x: tensor<8xf32>"
+    " loc(\"x.py\":1:2)) {\n"
+    "      %p = stablehlo.partition_id : tensor<ui32>\n"
+    "      %f = stablehlo.convert %p : (tensor<ui32>) -> tensor<f32>\n"
+    "      %b = stablehlo.broadcast_in_dim %f, dims = [] : (tensor<f32>) -> tensor<8xf32>\n"
+    "      %y = stablehlo.multiply %x, %b : tensor<8xf32>\n"
+    "      %z = stablehlo.constant dense<0.0> : tensor<f32>\n"
+    "      %s = stablehlo.reduce(%y init: %z) applies stablehlo.add across dimensions = [0]"
+    " : (tensor<8xf32>, tensor<f32>) -> tensor<f32>\n"
+    "      %t = stablehlo.reshape %s : (tensor<f32>) -> tensor<1xf32>\n"
+    "      sdy.return %t : tensor<1xf32>\n"
+    "    } : (tensor<8xf32>) -> tensor<2xf32>\n"
+    "    return %r : tensor<2xf32>\n  }\n}\n";
+
+static void values_of_manual_computations_are_each_devices_own(void **state) {
+  (void)state;
+  hsc_module *module = NULL;
+  EXPECT_OK(hsc_program_read(hsc_view_of(MANUAL), NULL, &module));
+  assert_int_equal(count_of(module, HSC_OP_ALL_REDUCE), 0);
+  assert_int_equal(count_of(module, HSC_OP_ALL_GATHER), 1);
+  assert_int_equal(count_of(module, HSC_OP_COPY), 0);
+  hsc_module_destroy(module);
+  hsc_status *status = hsc_program_read_for(hsc_view_of(MANUAL), NULL, 1, &module);
+  assert_int_equal(hsc_status_code(status), HSC_FAILED_PRECONDITION);
+  assert_non_null(strstr(hsc_status_message(status), "names its pieces itself"));
+  hsc_status_free(status);
+}
+
+#define XLA_PROGRAM(in, between, out) \
+  "module attributes {mhlo.num_partitions = 6 : i32} {\n  func.func public @main(%a: " \
+  "tensor<6x12xf32> {mhlo.sharding = \"" in "\"}) -> (tensor<6x12xf32> {mhlo.sharding = \"" out \
+  "\"}) {\n    %e = stablehlo.exponential %a : tensor<6x12xf32>\n" \
+  "    %s = stablehlo.custom_call @Sharding(%e) {backend_config = \"\", mhlo.sharding = " \
+  "\"" between \
+  "\"} : (tensor<6x12xf32>) -> tensor<6x12xf32>\n    return %s : tensor<6x12xf32>\n  }\n}\n"
+
+// For six devices 2 x 3 and 3 x 2 are different meshes, and only one has both shardings as axes.
+static void shardings_in_xlas_form_are_axes_of_a_mesh(void **state) {
+  (void)state;
+  static const struct {
+    const char *text;
+    int64_t rows, columns;
+    int gathers;
+  } cases[] = {
+      {XLA_PROGRAM("{devices=[2,3]<=[6]}", "{devices=[2,3]<=[6]}", "{devices=[2,3]<=[6]}"), 3, 4,
+       0},
+      {XLA_PROGRAM("{devices=[3,2]<=[6]}", "{devices=[3,1,2]<=[6] last_tile_dim_replicate}",
+                   "{devices=[3,2]<=[6]}"),
+       2, 6, 0},
+      {XLA_PROGRAM("{devices=[3,2]<=[2,3]T(1,0)}", "{devices=[3,2]<=[2,3]T(1,0)}",
+                   "{devices=[2,3]<=[6]}"),
+       2, 6, 2},
+      {XLA_PROGRAM("{devices=[6,1]5,4,3,2,1,0}", "{replicated}", "{devices=[6,1]5,4,3,2,1,0}"), 1,
+       12, 0},
+  };
+  for (size_t i = 0; i < HSC_COUNT_OF(cases); i++) {
+    hsc_module *module = NULL;
+    EXPECT_OK(hsc_program_read_for(hsc_view_of(cases[i].text), NULL, 6, &module));
+    const hsc_shape *shape = &module->entry->parameters[0]->shape;
+    assert_int_equal(shape->dims[0], cases[i].rows);
+    assert_int_equal(shape->dims[1], cases[i].columns);
+    assert_int_equal(count_of(module, HSC_OP_ALL_GATHER), cases[i].gathers);
+    hsc_module_destroy(module);
+  }
+  hsc_module *module = NULL;
+  hsc_status *status = hsc_program_read_for(
+      hsc_view_of(XLA_PROGRAM("{devices=[6,1]5,4,3,2,1,0}", "{devices=[6,1]0,2,4,1,3,5}",
+                              "{devices=[6,1]<=[6]}")),
+      NULL, 6, &module);
+  assert_int_equal(hsc_status_code(status), HSC_UNIMPLEMENTED);
+  assert_non_null(strstr(hsc_status_message(status), "5,4,3,2,1,0"));
+  hsc_status_free(status);
 }
 
 static const char LOOP[] =
@@ -93,6 +236,7 @@ static void collectives_have_times_axes_and_what_lies_between(void **state) {
   assert_string_equal(list[0].axes, "x");
   assert_int_equal(list[0].bytes, 256);
   assert_string_equal(list[0].source, "model.py:12");
+  assert_string_equal(list[0].brought_by, "sum");
   assert_false(list[0].is_async);
   assert_string_equal(list[1].kind, "all-gather");
   assert_string_equal(list[1].axes, "y");
@@ -236,6 +380,9 @@ static void pieces_put_together_are_the_whole(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(partitions_come_from_attributes_meshes_and_shardings),
+      cmocka_unit_test(what_nothing_is_said_of_is_free),
+      cmocka_unit_test(values_of_manual_computations_are_each_devices_own),
+      cmocka_unit_test(shardings_in_xlas_form_are_axes_of_a_mesh),
       cmocka_unit_test(collectives_have_times_axes_and_what_lies_between),
       cmocka_unit_test(a_loop_counts_as_often_as_its_trips_say),
       cmocka_unit_test(what_is_alive_at_the_peak_is_named),

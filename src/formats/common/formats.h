@@ -95,6 +95,10 @@ typedef struct hsc_program_spread {
   const char **axis_names;
   int64_t *axis_sizes;
   const int64_t *mesh_devices;  // [partition_count] the partition at each place; NULL = in order
+  // of the entry of a program in MLIR: 1 = nothing is said of how it is cut, so the compiler
+  // chooses, as JAX lets it; counts are 0 where something is said of all
+  const int64_t *free_parameters, *free_results;
+  int free_parameter_count, free_result_count;
 } hsc_program_spread;
 // Everything lies in `arena`. Errors: those of reading.
 HSC_MUST_USE hsc_status *hsc_program_spread_read(hsc_view bytes,

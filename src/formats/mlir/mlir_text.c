@@ -204,6 +204,14 @@ static bool define_arguments(hsc__mlir_parser *p,
   return true;
 }
 
+bool hsc__mlir_typed_argument(hsc__mlir_parser *p, hsc__mlir_argument *out) {
+  const hsc__mlir_attr *ignored;
+  if (!hsc__mlir_expect(p, "%") || !hsc__mlir_suffix(p, "the name of an argument", &out->name) ||
+      !hsc__mlir_expect(p, ":") || !hsc__mlir_type_parse(p, &out->type))
+    return false;
+  return !hsc__mlir_accept_word(p, "loc") || hsc__mlir_location(p, &ignored);
+}
+
 // ^bb0(%arg0: tensor<f32> loc(...), ...):
 static bool block_label(hsc__mlir_parser *p, hsc__mlir_block *block) {
   hsc_view label;
@@ -212,17 +220,10 @@ static bool block_label(hsc__mlir_parser *p, hsc__mlir_block *block) {
     return false;
   size_t start = p->stack.size;
   int count = 0;
-  const hsc__mlir_attr *ignored;
   if (hsc__mlir_accept(p, '(') && !hsc__mlir_accept(p, ')')) {
     do {
       hsc__mlir_argument argument;
-      if (!hsc__mlir_expect(p, "%") ||
-          !hsc__mlir_suffix(p, "the name of an argument", &argument.name) ||
-          !hsc__mlir_expect(p, ":") || !hsc__mlir_type_parse(p, &argument.type))
-        return false;
-      if (hsc__mlir_accept_word(p, "loc") && !hsc__mlir_location(p, &ignored))
-        return false;
-      if (!hsc__mlir_push(p, &argument, sizeof argument))
+      if (!hsc__mlir_typed_argument(p, &argument) || !hsc__mlir_push(p, &argument, sizeof argument))
         return false;
       count++;
     } while (hsc__mlir_accept(p, ','));

@@ -140,12 +140,14 @@ bool hsc__mlir_check_operand_types(hsc__mlir_parser *p,
                                    const hsc__mlir_op *op,
                                    const hsc__mlir_type *const *types,
                                    int count);
-// { ... } with `arguments` (may be NULL: then from a ^bb0(...) label) as the block's; appends to
-// the op's regions.
 typedef struct hsc__mlir_argument {
   hsc_view name;  // without %
   const hsc__mlir_type *type;
 } hsc__mlir_argument;
+// "%x: tensor<4xf32> loc(...)", the location where there is one.
+bool hsc__mlir_typed_argument(hsc__mlir_parser *p, hsc__mlir_argument *out);
+// { ... } with `arguments` (may be NULL: then from a ^bb0(...) label) as the block's; appends to
+// the op's regions.
 bool hsc__mlir_region(hsc__mlir_parser *p,
                       hsc__mlir_op *op,
                       const hsc__mlir_argument *arguments,

@@ -587,19 +587,12 @@ static bool reduce_by_region(hsc__mlir_parser *p, hsc__mlir_op *op, int count) {
   hsc__mlir_argument *arguments = HSC_NEW_ARRAY(p->arena, hsc__mlir_argument, 2 * count);
   if (!arguments)
     return hsc__mlir_out_of_memory(p);
-  const hsc__mlir_attr *ignored;
   for (int i = 0; i < count; i++) {
     if (!hsc__mlir_expect(p, "("))
       return false;
     for (int k = 0; k < 2; k++) {
       hsc__mlir_argument *argument = &arguments[k * count + i];
-      if (!hsc__mlir_expect(p, "%") ||
-          !hsc__mlir_suffix(p, "the name of an argument", &argument->name) ||
-          !hsc__mlir_expect(p, ":") || !hsc__mlir_type_parse(p, &argument->type))
-        return false;
-      if (hsc__mlir_accept_word(p, "loc") && !hsc__mlir_location(p, &ignored))
-        return false;
-      if (!hsc__mlir_expect(p, k ? ")" : ","))
+      if (!hsc__mlir_typed_argument(p, argument) || !hsc__mlir_expect(p, k ? ")" : ","))
         return false;
     }
   }

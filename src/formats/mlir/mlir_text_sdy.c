@@ -361,7 +361,7 @@ static bool named_attribute(hsc__mlir_parser *p,
          hsc__mlir_add_attr(p, op, name, attr);
 }
 
-// "(%x: tensor<4xf32>, ...)", at most as many as the operation has operands.
+// "(%x: tensor<4xf32> loc(...), ...)", at most as many as the operation has operands.
 static bool arguments_in_brackets(hsc__mlir_parser *p,
                                   const hsc__mlir_op *op,
                                   hsc__mlir_argument *arguments,
@@ -374,10 +374,7 @@ static bool arguments_in_brackets(hsc__mlir_parser *p,
   do {
     if (*out_count == op->operand_count)
       return hsc__mlir_error(p, p->p, "more arguments than operands");
-    hsc__mlir_argument *argument = &arguments[(*out_count)++];
-    if (!hsc__mlir_expect(p, "%") ||
-        !hsc__mlir_suffix(p, "the name of an argument", &argument->name) ||
-        !hsc__mlir_expect(p, ":") || !hsc__mlir_type_parse(p, &argument->type))
+    if (!hsc__mlir_typed_argument(p, &arguments[(*out_count)++]))
       return false;
   } while (hsc__mlir_accept(p, ','));
   return hsc__mlir_expect(p, ")");

@@ -83,6 +83,8 @@ static hsc_status *read_layout(hsc__importer *im,
                                const hsc_shape *whole,
                                hsc__layout *out) {
   *out = (hsc__layout){.rank = whole->rank};
+  if (sharding && sharding->kind == HSC_MLIR_STRING)
+    return hsc__sdy_xla_layout(im, op, sharding->text, whole->rank, out);
   if (!sharding || sharding->kind != HSC_MLIR_ARRAY)
     return NULL;
   bool may_be_unreduced =
@@ -155,12 +157,12 @@ static bool uses_axis(const hsc__layout *l, int axis) {
 
 void hsc__layout_take(
     hsc__layout *to, int dim, int64_t size, const hsc__layout *from, int from_dim) {
-  if (to->is_cut && to->mesh != from->mesh)
+  if ((to->is_cut || to->barred) && to->mesh != from->mesh)
     return;
   for (int a = 0; a < from->counts[from_dim]; a++) {
     int axis = from->axes[from_dim][a];
     int64_t pieces = hsc__layout_pieces(to, dim) * from->mesh->axis_sizes[axis];
-    if (uses_axis(to, axis) || size % pieces || size == 0)
+    if (to->barred >> axis & 1 || uses_axis(to, axis) || size % pieces || size == 0)
       return;
     to->mesh = from->mesh;
     to->is_cut = true;
@@ -329,14 +331,18 @@ hsc_status *hsc__sdy_layout_of(hsc__importer *im, hsc_instr *instr, hsc__layout 
 
 // A copy stands for the value from here on, until the end of the import. Other computations than
 // the entry hold whole arrays only.
-hsc_status *hsc__sdy_constraint(hsc__importer *im, hsc_builder *b, hsc__mlir_op *op) {
-  hsc_instr *value = op->operands[0]->instr;
+hsc_status *hsc__sdy_constrain(hsc__importer *im,
+                               hsc_builder *b,
+                               hsc__mlir_op *op,
+                               hsc_instr **in_out_value) {
+  hsc_instr *value = *in_out_value;
   const hsc__mlir_attr *sharding = NULL;
   hsc__layout l;
+  if (im->sdy && im->sdy->is_xla)
+    sharding = hsc__mlir_attr_get(op, "mhlo.sharding");
   for (int i = 0; i < op->attr_count && !sharding; i++)
     if (op->attrs[i].value->kind == HSC_MLIR_ARRAY)
       sharding = op->attrs[i].value;
-  op->results[0].instr = value;
   if (!im->sdy || b->computation != im->sdy->entry || !sharding ||
       !hsc_shape_is_array(&value->shape))
     return NULL;
@@ -348,8 +354,13 @@ hsc_status *hsc__sdy_constraint(hsc__importer *im, hsc_builder *b, hsc__mlir_op 
   hsc_instr *copy = hsc_build_unary(b, HSC_OP_COPY, value);
   HSC_TRY(hsc__sdy_append(im->arena, &im->sdy->constraints, &im->sdy->constraint_count,
                           &im->sdy->constraint_capacity, copy));
-  op->results[0].instr = copy;
+  *in_out_value = copy;
   return whole_fix(im, copy, &l);
+}
+
+hsc_status *hsc__sdy_constraint(hsc__importer *im, hsc_builder *b, hsc__mlir_op *op) {
+  op->results[0].instr = op->operands[0]->instr;
+  return hsc__sdy_constrain(im, b, op, &op->results[0].instr);
 }
 
 hsc_status *hsc__sdy_group(hsc__importer *im, hsc_builder *b, hsc__mlir_op *op) {
@@ -400,6 +411,44 @@ static const hsc__mlir_attr *attr_of_code(const hsc__mlir_op *op, int64_t code, 
   return NULL;
 }
 
+hsc_status *hsc__sdy_enter_manual(hsc__importer *im,
+                                  hsc_builder *b,
+                                  const hsc__mesh *mesh,
+                                  unsigned manual,
+                                  hsc_instr **in_out_part) {
+  hsc__layout l = {.mesh = mesh, .rank = (*in_out_part)->shape.rank, .barred = manual};
+  if (!hsc_shape_is_array(&(*in_out_part)->shape))
+    return NULL;
+  for (int d = 0; d < l.rank; d++)
+    l.open[d] = true;
+  *in_out_part = hsc_build_unary(b, HSC_OP_COPY, *in_out_part);
+  HSC_TRY(hsc__sdy_append(im->arena, &im->sdy->constraints, &im->sdy->constraint_count,
+                          &im->sdy->constraint_capacity, *in_out_part));
+  return whole_fix(im, *in_out_part, &l);
+}
+
+// For one device a manual computation is what it holds, where its pieces are the wholes.
+static hsc_status *import_undivided(hsc__importer *im,
+                                    hsc_builder *b,
+                                    hsc__mlir_op *op,
+                                    hsc__mlir_block *block) {
+  const hsc__mlir_op *last = block->op_count ? block->ops[block->op_count - 1] : NULL;
+  bool is_whole = last && last->operand_count == op->result_count;
+  for (int i = 0; is_whole && i < op->operand_count; i++)
+    is_whole = hsc_shape_equal(&block->arguments[i].type->shape, &op->operands[i]->type->shape);
+  for (int i = 0; is_whole && i < op->result_count; i++)
+    is_whole = hsc_shape_equal(&last->operands[i]->type->shape, &op->results[i].type->shape);
+  if (!is_whole)
+    return HSC_OP_ERR(FAILED_PRECONDITION, im, op, HSC__NO_WHOLE, op->written_name);
+  hsc__mlir_op *end;
+  for (int i = 0; i < op->operand_count; i++)
+    block->arguments[i].instr = op->operands[i]->instr;
+  HSC_TRY(hsc__import_block(im, b, block, &end));
+  for (int i = 0; i < op->result_count; i++)
+    op->results[i].instr = last->operands[i]->instr;
+  return NULL;
+}
+
 hsc_status *hsc__sdy_manual_computation(hsc__importer *im, hsc_builder *b, hsc__mlir_op *op) {
   const hsc__mlir_attr *in = attr_of_code(op, HSC__SDY_PER_VALUE, 0);
   const hsc__mlir_attr *out = attr_of_code(op, HSC__SDY_PER_VALUE, 1);
@@ -412,11 +461,20 @@ hsc_status *hsc__sdy_manual_computation(hsc__importer *im, hsc_builder *b, hsc__
     return HSC_OP_ERR(INVALID_ARGUMENT, im, op,
                       "%s: its operands, shardings and region do not fit each other",
                       op->written_name);
+  if (im->partition_count == 1)
+    return import_undivided(im, b, op, block);
+  unsigned barred = 0;
   for (int i = 0; i < op->operand_count; i++) {
     hsc__layout l;
     hsc_instr *whole = op->operands[i]->instr;
     HSC_TRY(read_layout(im, op, in->elements[i], manual, &whole->shape, &l));
     HSC_TRY(hsc__sdy_local(im, b, op, &l, whole, &block->arguments[i].instr));
+    for (int k = 0; l.mesh && k < manual->count; k++) {
+      int axis = hsc__mesh_axis(l.mesh, manual->elements[k]->text);
+      barred |= axis >= 0 ? 1u << axis : 0;
+    }
+    HSC_TRY(
+        hsc__sdy_enter_manual(im, b, l.mesh, l.mesh ? barred : ~0u, &block->arguments[i].instr));
   }
   hsc__mlir_op *terminator;
   sdy->manual_depth++;
@@ -443,17 +501,16 @@ hsc_status *hsc__sdy_manual_computation(hsc__importer *im, hsc_builder *b, hsc__
   return NULL;
 }
 
-static const hsc__mlir_attr *sharding_in(const hsc__mlir_op *function,
+static const hsc__mlir_attr *sharding_in(const hsc__importer *im,
+                                         const hsc__mlir_op *function,
                                          const char *list_name,
                                          int index) {
   const hsc__mlir_attr *list = hsc__mlir_attr_get(function, list_name);
   if (!list || list->kind != HSC_MLIR_ARRAY || index >= list->count ||
       list->elements[index]->kind != HSC_MLIR_DICT)
     return NULL;
-  for (int i = 0; i < list->elements[index]->count; i++)
-    if (hsc_view_equals_text(list->elements[index]->entries[i].name, "sdy.sharding"))
-      return list->elements[index]->entries[i].value;
-  return NULL;
+  return hsc__mlir_dict_get(list->elements[index],
+                            im->sdy->is_xla ? "mhlo.sharding" : "sdy.sharding");
 }
 
 // XLA's text of a layout: {devices=[4,1,2]<=[8] last_tile_dim_replicate}, with the devices written
@@ -544,7 +601,7 @@ hsc_status *hsc__sdy_argument(hsc__importer *im,
                               hsc_instr **out) {
   hsc__layout l;
   hsc_shape local;
-  const hsc__mlir_attr *sharding = sharding_in(function, "arg_attrs", index);
+  const hsc__mlir_attr *sharding = sharding_in(im, function, "arg_attrs", index);
   if (sharding)
     HSC_TRY(read_layout(im, function, sharding, NULL, &whole, &l));
   else
@@ -566,7 +623,7 @@ hsc_status *hsc__sdy_result(hsc__importer *im,
                             int index,
                             hsc_instr **in_out_value,
                             const char **out_sharding) {
-  const hsc__mlir_attr *sharding = sharding_in(function, "res_attrs", index);
+  const hsc__mlir_attr *sharding = sharding_in(im, function, "res_attrs", index);
   hsc_instr *value = *in_out_value;
   hsc__layout l = {.rank = value->shape.rank};
   hsc__layout natural = l;

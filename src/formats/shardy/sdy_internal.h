@@ -18,6 +18,10 @@ enum {
   HSC__SDY_SHARDING_3 = 17
 };
 
+// What is said of pieces, in a program that is read whole; the operation's name.
+#define HSC__NO_WHOLE \
+  "%s: the program names its pieces itself (shard_map), so there is no whole for one device"
+
 HSC_MUST_USE hsc_status *hsc__sdy_mesh(hsc__importer *im, const hsc__mlir_op *op);
 HSC_MUST_USE hsc_status *hsc__sdy_manual_computation(hsc__importer *im,
                                                      hsc_builder *b,
@@ -41,6 +45,24 @@ HSC_MUST_USE hsc_status *hsc__sdy_result(hsc__importer *im,
 void hsc__sdy_begin_entry(hsc__importer *im, const hsc_builder *b);
 // also sdy.reshard
 HSC_MUST_USE hsc_status *hsc__sdy_constraint(hsc__importer *im, hsc_builder *b, hsc__mlir_op *op);
+// The value as the attributes of `op` want it cut: a copy, until the end of the import.
+HSC_MUST_USE hsc_status *hsc__sdy_constrain(hsc__importer *im,
+                                            hsc_builder *b,
+                                            hsc__mlir_op *op,
+                                            hsc_instr **in_out_value);
+// Shardings in XLA's own form, of a module for several partitions without a mesh (sdy_xla.c):
+// im->sdy is there afterwards, but for a program without shardings. UNIMPLEMENTED where they are not
+// the axes of one mesh.
+HSC_MUST_USE hsc_status *hsc__sdy_from_xla(hsc__importer *im, const hsc__mlir_op *main_op);
+// Whether custom calls that mark shardings are of such a module, and what they make of their
+// operand.
+bool hsc__sdy_is_xla(const hsc__importer *im);
+HSC_MUST_USE hsc_status *hsc__sdy_xla_mark(hsc__importer *im,
+                                           hsc_builder *b,
+                                           hsc__mlir_op *op,
+                                           hsc_view target,
+                                           const hsc_shape *result,
+                                           hsc_instr **in_out_value);
 // Calls of functions of the host: of one device, {id = 1, device = 0}, whose results go to the
 // others; of each device with its parts, {id = 1, partitioned = 1}; and what looks at a sharding
 // (HSC_INSPECT_SHARDING in hlo/ir/custom.h). Other custom calls stay as they are.

@@ -34,6 +34,8 @@ typedef struct hsc__layout {
   int8_t axes[HSC_MAX_RANK][HSC__MOST_AXES];
   // axes, a bit each, along which the devices hold addends of the array
   unsigned unreduced;
+  // axes of `mesh`, a bit each, along which devices may hold different values: never cut along them
+  unsigned barred;
   bool is_cut;              // or unreduced
   bool open[HSC_MAX_RANK];  // of a sharding as it was read: more axes may be added
 } hsc__layout;
@@ -163,11 +165,25 @@ HSC_MUST_USE hsc_status *hsc__sdy_add_halos(hsc__importer *im,
                                             const hsc__layout *input,
                                             hsc_attr *attr,
                                             hsc_instr **in_out_part);
+// A value that goes into a manual computation: from here on it may differ along `manual`, axes of
+// `mesh`, a bit each. *in_out_part becomes a copy, until the end of the import.
+HSC_MUST_USE hsc_status *hsc__sdy_enter_manual(hsc__importer *im,
+                                               hsc_builder *b,
+                                               const hsc__mesh *mesh,
+                                               unsigned manual,
+                                               hsc_instr **in_out_part);
 // Whether two places differ in nothing but the axes that cut this dimension.
 bool hsc__layout_beside(const hsc__layout *layout,
                         int dim,
                         const int64_t a[HSC__MOST_AXES],
                         const int64_t b[HSC__MOST_AXES]);
+
+// ---- shardings in XLA's own form (sdy_xla.c) ----------------------------------------------------
+
+// What XLA's text of an array of `rank` dimensions says, as axes of the mesh that was made of the
+// program's shardings.
+HSC_MUST_USE hsc_status *hsc__sdy_xla_layout(
+    hsc__importer *im, const hsc__mlir_op *op, hsc_view text, int rank, hsc__layout *out);
 
 // ---- what an import with several partitions keeps -----------------------------------------------
 
@@ -188,6 +204,7 @@ struct hsc__sdy {
   int call_count, call_capacity;
   int manual_depth;        // of manual computations around what is imported
   hsc_computation *entry;  // while it is built
+  bool is_xla;             // the mesh was made of shardings in XLA's own form (sdy_xla.c)
   bool is_propagated, groups_are_settled;
 };
 

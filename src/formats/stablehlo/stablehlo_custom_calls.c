@@ -135,11 +135,18 @@ hsc_status *hsc__import_custom_call(hsc__frame *f) {
   const hsc__mlir_attr *called = hsc__mlir_attr_get(f->op, "called_computations");
   const hsc__mlir_attr *layouts = hsc__mlir_attr_get(f->op, "operand_layouts");
   bool done;
+  bool shards = hsc_view_equals_text(target, "Sharding") ||
+                hsc_view_equals_text(target, "SPMDFullToShardShape") ||
+                hsc_view_equals_text(target, "SPMDShardToFullShape");
+  if (shards && f->op->operand_count == 1 && hsc__sdy_is_xla(f->im)) {
+    f->instr = f->operands[0];
+    return hsc__sdy_xla_mark(f->im, f->b, f->op, target, &f->shape, &f->instr);
+  }
+  if (shards && f->count == 1 && f->im->partition_count == 1 &&
+      !hsc_shape_equal(&f->operands[0]->shape, &f->shape))
+    return HSC_OP_ERR(FAILED_PRECONDITION, f->im, f->op, HSC__NO_WHOLE, f->op->written_name);
   // Marks of sharding that say nothing for one device.
-  if (hsc_view_equals_text(target, "Sharding") ||
-      hsc_view_equals_text(target, "SPMDFullToShardShape") ||
-      hsc_view_equals_text(target, "SPMDShardToFullShape") ||
-      hsc_view_equals_text(target, "LayoutConstraint") ||
+  if (shards || hsc_view_equals_text(target, "LayoutConstraint") ||
       hsc_view_equals_text(target, "annotate_device_placement")) {
     if (f->op->operand_count == 1 && hsc_shape_equal(&f->operands[0]->shape, &f->shape)) {
       f->instr = f->operands[0];

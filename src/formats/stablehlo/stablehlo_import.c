@@ -841,6 +841,7 @@ static hsc_status *import_module(hsc__importer *im) {
   function *last = NULL;
   int64_t partitions = hsc__import_int(im->top, "mhlo.num_partitions", 1);
   int64_t replicas = hsc__import_int(im->top, "mhlo.num_replicas", 1);
+  bool is_for = im->partition_count > 1;  // it is wanted for one of so many partitions
   if (im->partition_count > 0)
     partitions = im->partition_count;
   if (partitions < 1 || partitions > INT32_MAX || replicas < 1 || replicas > INT32_MAX)
@@ -874,6 +875,8 @@ static hsc_status *import_module(hsc__importer *im) {
   if (!entry)
     return HSC_OP_ERR(INVALID_ARGUMENT, im, im->top, "the module has no function @main");
   entry->is_entry = true;
+  if (is_for && !im->sdy)
+    HSC_TRY(hsc__sdy_from_xla(im, entry->op));
   HSC_TRY(hsc__refine_begin(im, entry->op, im->sizes, im->size_count));
   HSC_TRY(import_function(im, entry));
   im->module->entry = entry->computation;

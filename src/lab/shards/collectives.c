@@ -215,14 +215,38 @@ static const hsc_instr *bringer_of(const hsc_instr *collective, const hsc_instr 
   return heart_of(at);
 }
 
+static const char *framework_name(const hsc_instr *instr) {
+  const char *name = instr->metadata ? instr->metadata->op_name : NULL;
+  return name && *name ? name : NULL;
+}
+
+// Whether a program calls its collectives itself: jax.lax's names of them, the last of the path.
+static bool is_written(const char *op_name) {
+  static const char *const written[] = {"psum",       "pmax",           "pmin",
+                                        "ppermute",   "pbroadcast",     "all_gather",
+                                        "all_to_all", "reduce_scatter", "ragged_all_to_all"};
+  const char *last = op_name ? strrchr(op_name, '/') : NULL;
+  for (size_t i = 0; last && i < HSC_COUNT_OF(written); i++)
+    if (!strncmp(last + 1, written[i], strlen(written[i])))
+      return true;
+  return false;
+}
+
+// A partitioner names a collective after the operator that it joins parts of: that is who brought a
+// reduction. A gather is named after what gave the array, and brought by who wants it whole.
 static const char *bringer_text(finder *f, const hsc_instr *collective, const hsc_instr *around) {
   const hsc_instr *by = bringer_of(collective, around);
-  const char *op = hsc_op_text(by->op);
-  if (by == collective || by->op == HSC_OP_PARAMETER)
-    return NULL;
-  if (by->metadata && by->metadata->op_name && *by->metadata->op_name)
-    return hsc_arena_printf(f->arena, "%s %s", op, by->metadata->op_name);
-  return hsc_arena_printf(f->arena, "%s %s", op, by->name);
+  const char *own = framework_name(collective);
+  const char *name = framework_name(by);
+  bool joins = strstr(hsc_op_text(collective->op), "reduce") != NULL;
+  if (is_written(own))
+    return hsc_arena_printf(f->arena, "the program itself, %s", own);
+  bool same = own && name && !strcmp(own, name);
+  if (own && !same && (joins || !name))
+    return own;
+  if (by == collective || by->op == HSC_OP_PARAMETER || only_moves(by->op))
+    return own;
+  return hsc_arena_printf(f->arena, "%s %s", hsc_op_text(by->op), name ? name : by->name);
 }
 
 // ---- start and done -----------------------------------------------------------------------------
@@ -278,6 +302,8 @@ static hsc_status *add(finder *f, const hsc_instr *instr, const place *at) {
   c.source = hsc_instr_source(instr, f->arena);
   if (!c.source && around)
     c.source = hsc_instr_source(around, f->arena);
+  if (!c.source)
+    c.source = hsc_instr_source(bringer_of(instr, around), f->arena);
   c.op_name = instr->metadata ? instr->metadata->op_name : NULL;
   c.brought_by = bringer_text(f, instr, around);
   c.axes = axes_of(f, instr);
