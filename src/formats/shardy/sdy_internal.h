@@ -51,8 +51,8 @@ HSC_MUST_USE hsc_status *hsc__sdy_constrain(hsc__importer *im,
                                             hsc__mlir_op *op,
                                             hsc_instr **in_out_value);
 // Shardings in XLA's own form, of a module for several partitions without a mesh (sdy_xla.c):
-// im->sdy is there afterwards, but for a program without shardings. UNIMPLEMENTED where they are not
-// the axes of one mesh.
+// im->sdy is there afterwards, but for a program without shardings. UNIMPLEMENTED where they are
+// not the axes of one mesh.
 HSC_MUST_USE hsc_status *hsc__sdy_from_xla(hsc__importer *im, const hsc__mlir_op *main_op);
 // Whether custom calls that mark shardings are of such a module, and what they make of their
 // operand.

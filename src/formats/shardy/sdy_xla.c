@@ -1,5 +1,5 @@
-// sdy_xla.c - shardings in XLA's own form ("{devices=[2,1,4]<=[8] last_tile_dim_replicate}"), as JAX
-// writes them without Shardy and other front ends always: read as axes of a mesh.
+// sdy_xla.c - shardings in XLA's own form ("{devices=[2,1,4]<=[8] last_tile_dim_replicate}"), as
+// JAX writes them without Shardy and other front ends always: read as axes of a mesh.
 //
 // Such a sharding gives each device its piece and names no axes. Devices are counted in a mixed
 // radix, the prime factors of their number, one axis a factor: where each dimension's piece is a

@@ -126,6 +126,26 @@ static hsc_status *import_mhlo(hsc__frame *f, hsc_view target, bool *out_done) {
   return NULL;
 }
 
+// Marks of shardings and of placement, which say nothing for one device.
+static hsc_status *import_mark(hsc__frame *f, hsc_view target, bool *out_done) {
+  bool shards = hsc_view_equals_text(target, "Sharding") ||
+                hsc_view_equals_text(target, "SPMDFullToShardShape") ||
+                hsc_view_equals_text(target, "SPMDShardToFullShape");
+  bool marks = shards || hsc_view_equals_text(target, "LayoutConstraint") ||
+               hsc_view_equals_text(target, "annotate_device_placement");
+  *out_done = false;
+  if (!marks || f->op->operand_count != 1)
+    return NULL;
+  bool divides = shards && hsc__sdy_is_xla(f->im);
+  bool keeps = hsc_shape_equal(&f->operands[0]->shape, &f->shape);
+  if (shards && !keeps && f->im->partition_count == 1)
+    return HSC_OP_ERR(FAILED_PRECONDITION, f->im, f->op, HSC__NO_WHOLE, f->op->written_name);
+  *out_done = divides || keeps;
+  if (*out_done)
+    f->instr = f->operands[0];
+  return divides ? hsc__sdy_xla_mark(f->im, f->b, f->op, target, &f->shape, &f->instr) : NULL;
+}
+
 hsc_status *hsc__import_custom_call(hsc__frame *f) {
   hsc_view target = hsc__import_text(f->op, "call_target_name");
   const hsc__mlir_attr *config = hsc__mlir_attr_get(f->op, "backend_config");
@@ -135,24 +155,9 @@ hsc_status *hsc__import_custom_call(hsc__frame *f) {
   const hsc__mlir_attr *called = hsc__mlir_attr_get(f->op, "called_computations");
   const hsc__mlir_attr *layouts = hsc__mlir_attr_get(f->op, "operand_layouts");
   bool done;
-  bool shards = hsc_view_equals_text(target, "Sharding") ||
-                hsc_view_equals_text(target, "SPMDFullToShardShape") ||
-                hsc_view_equals_text(target, "SPMDShardToFullShape");
-  if (shards && f->op->operand_count == 1 && hsc__sdy_is_xla(f->im)) {
-    f->instr = f->operands[0];
-    return hsc__sdy_xla_mark(f->im, f->b, f->op, target, &f->shape, &f->instr);
-  }
-  if (shards && f->count == 1 && f->im->partition_count == 1 &&
-      !hsc_shape_equal(&f->operands[0]->shape, &f->shape))
-    return HSC_OP_ERR(FAILED_PRECONDITION, f->im, f->op, HSC__NO_WHOLE, f->op->written_name);
-  // Marks of sharding that say nothing for one device.
-  if (shards || hsc_view_equals_text(target, "LayoutConstraint") ||
-      hsc_view_equals_text(target, "annotate_device_placement")) {
-    if (f->op->operand_count == 1 && hsc_shape_equal(&f->operands[0]->shape, &f->shape)) {
-      f->instr = f->operands[0];
-      return NULL;
-    }
-  }
+  HSC_TRY(import_mark(f, target, &done));
+  if (done)
+    return NULL;
   HSC_TRY(import_mhlo(f, target, &done));
   if (done)
     return NULL;
