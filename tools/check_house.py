@@ -107,9 +107,26 @@ def undocumented_variables() -> list[str]:
     return found
 
 
+NAMED = re.compile(
+    r"`((?:src|tools|tests|docs|models|bench|packaging|knowledge|targets|examples|include)/[\w./-]+)`"
+)
+
+
+def missing_names(line: str) -> list[str]:
+    """Files of this tree that a page names and that are not there. A name may lack its end
+    (`models/resnet50_train` is two files); one with capital letters stands for any."""
+    return [
+        name
+        for name in NAMED.findall(line)
+        if not re.search(r"/[A-Z]{2,}", name)
+        and not (ROOT / name).exists()
+        and not any(ROOT.glob(name.rstrip("/") + "*"))
+    ]
+
+
 def broken_links() -> list[str]:
-    """Links between the pages must lead somewhere, and so must the files that the build and the
-    tests are described with."""
+    """Links between the pages must lead somewhere, and so must the files that they name and those
+    that the build and the tests are described with."""
     found = []
     pages = [
         *ROOT.glob("*.md"),
@@ -122,6 +139,10 @@ def broken_links() -> list[str]:
             for target in re.findall(r"\]\(([^)#\s]+)(?:#[^)]*)?\)", line):
                 if not re.match(r"[a-z]+:", target) and not (path.parent / target).exists():
                     found.append(f"{path.relative_to(ROOT)}:{number}: there is no {target}")
+            if path.parent.name == "howto":  # names what is to be written
+                continue
+            for name in missing_names(line):
+                found.append(f"{path.relative_to(ROOT)}:{number}: there is no {name}")
     return found + [
         f"{name} is missing"
         for name in ("README.md", "LICENSE", "CONTRIBUTING.md", "TESTING.md")
