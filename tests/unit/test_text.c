@@ -116,6 +116,9 @@ static void the_nearest_name_is_near(void **state) {
   expect_near("", NULL);
   expect_near("memry-limit", "memory-limit");
   expect_near("limit-memory", NULL);
+  // one letter moved and another changed is no swap: two changes of three letters
+  assert_null(hsc_did_you_mean("abx", (const char *const[]){"byx"}, 1));
+  assert_non_null(hsc_did_you_mean("abx", (const char *const[]){"bax"}, 1));
   char longest[66];
   memset(longest, 'a', 65);
   longest[64] = 0;
