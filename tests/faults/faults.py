@@ -10,6 +10,7 @@ usage: faults.py HLOSCOPE FAIL_NTH.so PROGRAM.hlo HOST PLUGIN.so FAULTY.so      
 import json
 import os
 import resource
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -116,12 +117,13 @@ def failing_blocks(name, arguments, home, scratch, exact):
     """The command while one after the other of the blocks that the program asks for is refused,
     further and further apart, until it asks for no more. `exact`: what it prints depends on its
     input alone, so a success prints what it prints with all memory."""
-    whole = run(arguments, home(), HLOSCOPE_FAULT=FAULT)
+    words = arguments if callable(arguments) else lambda: arguments
+    whole = run(words(), home(), HLOSCOPE_FAULT=FAULT)
     found, n, tries = [], 1, 0
     while True:
         marks = os.path.join(scratch, f"blocks-{name}-{n}")
         done = run(
-            arguments,
+            words(),
             home(),
             LD_PRELOAD=library,
             HLOSCOPE_FAULT=FAULT,
@@ -133,7 +135,7 @@ def failing_blocks(name, arguments, home, scratch, exact):
         wrong = problem(done)
         if not wrong and done.returncode == 0 and exact and done.stdout != whole.stdout:
             wrong = f"success with another output:\n{done.stdout[:300]}\n{done.stderr[:300]}"
-        if not wrong and done.returncode and "--json" in arguments and not is_json(done.stdout):
+        if not wrong and done.returncode and "--json" in words() and not is_json(done.stdout):
             wrong = f"an error that is no JSON: {done.stdout[:300]}"
         if wrong:
             found.append(f"block {n}: {wrong}")
@@ -180,6 +182,12 @@ def laboratory(samples, scratch, home):
     wrong_program = os.path.join(scratch, "wrong.hlo")
     with open(wrong_program, "w") as f:
         f.write(WRONG)
+    plan = os.path.join(scratch, "plan")
+    run(["sweep", "plan", "compile", program, "-q", "-o", plan], home())
+
+    def fresh():
+        return os.path.join(tempfile.mkdtemp(dir=scratch), "plan")
+
     return [
         ("stats of two files", ["stats", "--json", samples, samples], True),
         ("report", ["report", results_file, "--output", "-"], False),
@@ -190,6 +198,8 @@ def laboratory(samples, scratch, home):
         ("results", ["results", "list", "--json"], False),
         ("tune", ["tune", program, "--time-budget", "1"], False),
         ("probe", ["probe", program], False),
+        ("sweep plan", lambda: ["sweep", "plan", "compile", program, "-q", "-o", fresh()], False),
+        ("sweep run", lambda: ["sweep", "run", shutil.copytree(plan, fresh()), "-q"], False),
         ("blame", ["blame", wrong_program, "-d", faulty, "--time-budget", "4"], False),
         (
             "reduce",

@@ -298,6 +298,33 @@ static void rows_on_demand_print_as_kept_ones(void **state) {
   assert_true(released);
 }
 
+// Each allocation of a form fails in turn: no memory, or every byte of it.
+static void forms_without_memory_are_told(void **state) {
+  static const hsc_output_format forms[] = {HSC_FORMAT_TEXT,  HSC_FORMAT_JSON,
+                                            HSC_FORMAT_JSONL, HSC_FORMAT_MARKDOWN,
+                                            HSC_FORMAT_CSV,   HSC_FORMAT_PARQUET};
+  hsc_table *table = many_rows(false, NULL);
+  for (size_t f = 0; f < HSC_COUNT_OF(forms); f++) {
+    hsc_bytes wanted = {0};
+    EXPECT_OK(hsc_table_print(table, forms[f], NULL, &wanted));
+    bool done = false;
+    for (uint64_t n = 1; !done; n++) {
+      hsc_bytes out = {0};
+      hsc_alloc_fail_after(n);
+      hsc_status *status = hsc_table_print(table, forms[f], NULL, &out);
+      hsc_alloc_fail_after(0);
+      done = !status;
+      if (status)
+        EXPECT_CODE(RESOURCE_EXHAUSTED, status);
+      else
+        assert_true(out.size == wanted.size && !memcmp(out.data, wanted.data, out.size));
+      hsc_bytes_deinit(&out);
+    }
+    hsc_bytes_deinit(&wanted);
+  }
+  hsc_table_destroy(table);
+}
+
 // Three digits, rounded as printf rounds: also at ties and next to them.
 static void quantities_round_as_printf_does(void **state) {
   hsc_random random;
@@ -328,6 +355,7 @@ int main(void) {
       cmocka_unit_test(quantities_read_well),
       cmocka_unit_test(misuse_is_told_not_hidden),
       cmocka_unit_test(failing_allocations_are_told),
+      cmocka_unit_test(forms_without_memory_are_told),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

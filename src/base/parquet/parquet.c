@@ -639,16 +639,17 @@ hsc_status *hsc_parquet_finish(hsc_parquet *file) {
                            file->columns[file->next].name);
   end_group(file);
   hsc_bytes out = {0};
-  footer(file, &out);
-  uint32_t size = (uint32_t)out.size;
-  hsc_bytes_append(&out, &size, sizeof size);
-  hsc_bytes_append_text(&out, "PAR1");
-  if (!file->status)
-    file->status = hsc_bytes_status(&file->chunks);
-  if (!file->status)
-    file->status = hsc_bytes_status(&file->metadata);
-  if (!file->status)
+  // what the footer is made of has to be whole: it is read by its counts
+  const hsc_bytes *const parts[] = {&file->chunks, &file->group_sizes, &file->metadata};
+  for (size_t i = 0; !file->status && i < HSC_COUNT_OF(parts); i++)
+    file->status = hsc_bytes_status(parts[i]);
+  if (!file->status) {
+    footer(file, &out);
+    uint32_t size = (uint32_t)out.size;
+    hsc_bytes_append(&out, &size, sizeof size);
+    hsc_bytes_append_text(&out, "PAR1");
     file->status = hsc_bytes_status(&out);
+  }
   put(file, hsc_bytes_view(&out));
   hsc_bytes_deinit(&out);
   hsc_status *status = file->status;
