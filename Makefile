@@ -68,7 +68,7 @@ test-reduce: build-tests ## how small 200 seeded failures get, and in which time
 hunt: build-tests ## random programs and equal mutants of the models through XLA:CPU, blamed: make hunt TIME=600 SEED=1
 	@python3 tools/hunt.py --build $(BUILD) --time $(or $(TIME),600) --seed $(or $(SEED),1) $(HUNT_OPTIONS)
 
-hunt-jax: build-tests ## random programs of JAX beside XLA:CPU: make hunt-jax COUNT=200 SEED=1
+hunt-jax: build-tests ## random programs of JAX beside XLA:CPU: make hunt-jax COUNT=200 SEED=1 (HUNT_OPTIONS="--time 600": seconds)
 	@python3 tools/hunt_jax.py --build $(BUILD) --count $(or $(COUNT),200) --seed $(or $(SEED),1) $(HUNT_OPTIONS)
 
 test-real: build-tests ## install the real compilers (1.7 GB, once) and check them

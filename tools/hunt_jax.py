@@ -17,12 +17,14 @@ refuse is no program. Last line: `N passed, N failed`.
 import argparse
 import collections
 import json
+import math
 import os
 import pathlib
 import random
 import subprocess
 import sys
 import threading
+import time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 HANG_S = 120
@@ -734,49 +736,39 @@ def run_block(options, first, last, tell):
     process = subprocess.Popen(
         command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
     )
-    at, done, hung = first, True, []
+    # `at`: the program that runs, or that comes next; a process that imports has none yet
+    at, runs, hung = first, False, []
 
     def stop():
         hung.append(True)
         process.kill()
 
-    timer = threading.Timer(HANG_S, stop)
-    timer.start()
+    def wait(seconds=HANG_S):
+        timer = threading.Timer(seconds, stop)
+        timer.start()
+        return timer
+
+    timer = wait(5 * HANG_S)  # it imports JAX first
     for line in process.stdout:
         try:
             row = json.loads(line)
         except ValueError:
             print(line, end="")
             continue
-        if "begin" in row:
-            at, done = row["begin"], False
-            timer.cancel()
-            timer = threading.Timer(HANG_S, stop)
-            timer.start()
-        else:
-            done = True
+        timer.cancel()
+        timer = wait()
+        runs = "begin" in row
+        at = row["begin"] if runs else row["seed"] + 1
+        if not runs:
             tell(row)
     code = process.wait()
     timer.cancel()
-    if not done:
-        tell(
-            {
-                "seed": at,
-                "verdict": "hung" if hung else "died",
-                "text": f"no answer in {HANG_S} s" if hung else f"exit code {code}",
-                "used": {},
-            }
-        )
-    elif at + 1 < last:
-        tell(
-            {
-                "seed": at + 1,
-                "verdict": "died",
-                "text": f"no process for it: exit code {code}",
-                "used": {},
-            }
-        )
-        return at + 2
+    if at >= last:
+        return last
+    text = f"no answer in {HANG_S} s" if hung else f"exit code {code}"
+    where = "" if runs else " before it began"
+    verdict = "hung" if hung else "died"
+    tell({"seed": at, "verdict": verdict, "text": text + where, "used": {}})
     return at + 1
 
 
@@ -787,6 +779,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.partition("\n\n")[0])
     parser.add_argument("--count", type=int, default=200)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--time", type=float, default=math.inf, help="seconds, then no more begin")
     parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build")
     parser.add_argument("--python", help="a Python with JAX (default: tools/environments.py)")
     parser.add_argument("--show", action="store_true")
@@ -821,7 +814,8 @@ def main():
             print(f"seed {row['seed']}: {row['verdict']}: {row['text']}", flush=True)
 
     at, end = options.seed, options.seed + options.count
-    while at < end:
+    latest = time.monotonic() + options.time
+    while at < end and time.monotonic() < latest:
         at = run_block(options, at, min(at + BLOCK, end), tell)
     print(", ".join(f"{count} {verdict}" for verdict, count in verdicts.most_common()))
     print(f"{len(used)} functions and forms in {sum(used.values())} steps")

@@ -1,7 +1,7 @@
 // report_lead.c - what a document comes to, in one screen of the page.
 //
-// One function a kind, all of the same shape: the sentence, the bar of parts that do not overlap,
-// three numbers, what to do. They read documents of docs/schemas, which anybody may have edited:
+// How to read: one function a kind, all of the same shape: the sentence, the bar of parts that do not
+// overlap, three numbers, what to do; `leads` at the end names them. They read documents of docs/schemas, which anybody may have edited:
 // whatever is missing is left out.
 #include "base/text/text.h"
 #include "cli/report_lead.h"
@@ -380,6 +380,15 @@ static void lead_of_run(const json_t *document, hsc_page_lead *lead) {
                    text_at(document, "program"), text_at(best, "device"));
 }
 
+// A series, after the file that it is from where the two are from different ones.
+static void say_series(const json_t *one, const char *from, const char *name, hsc_page_lead *lead) {
+  const char *path = text_at(one, from);
+  const char *slash = strrchr(path, '/');
+  if (strcmp(text_at(one, "source"), text_at(one, "against_source")) != 0)
+    hsc_lead_say(lead, "%s: ", slash ? slash + 1 : path);
+  hsc_lead_say(lead, "%s", text_at(one, name));
+}
+
 static void lead_of_stats(const json_t *document, hsc_page_lead *lead) {
   static const char *const verdicts[] = {"faster", "slower", "same", "cannot tell", NULL};
   const json_t *series = json_object_get(document, "series");
@@ -392,13 +401,18 @@ static void lead_of_stats(const json_t *document, hsc_page_lead *lead) {
   json_array_foreach (series, i, row)
     samples += number_at(row, "count");
   if (count == 1) {
-    hsc_lead_say(lead, "%s against %s: %s, %.3g times (%.3g to %.3g)", text_at(one, "series"),
-                 text_at(one, "against"), text_at(one, "verdict"), number_at(one, "ratio"),
-                 number_at(one, "low"), number_at(one, "high"));
-    hsc_lead_say(lead, ".");
+    say_series(one, "source", "series", lead);
+    hsc_lead_say(lead, " against ");
+    say_series(one, "against_source", "against", lead);
+    hsc_lead_say(lead, ": %s, %.3g times", text_at(one, "verdict"), number_at(one, "ratio"));
+    if (!isnan(number_at(one, "low")))
+      hsc_lead_say(lead, " (%.3g to %.3g)", number_at(one, "low"), number_at(one, "high"));
+    hsc_lead_say(lead, *text_at(one, "why") ? " (%s)." : "%s.", text_at(one, "why"));
     if (number_at(one, "more_runs") > 0)
       hsc_bytes_printf(&lead->next, "About %.0f more runs would tell.",
                        number_at(one, "more_runs"));
+    else if (*text_at(one, "why"))
+      hsc_bytes_printf(&lead->next, "In turns, in processes of their own: hloscope run A B");
   } else if (count) {
     hsc_lead_say(lead, "Of %zu comparisons", count);
     for (i = 0; verdicts[i]; i++)

@@ -31,7 +31,7 @@ FAULTS = """(() => {
   if (parts.length !== lead.querySelectorAll('.keys span i').length) faults.push('a part without its name');
   if (lead.querySelectorAll('.card').length > 3) faults.push('more than three numbers');
   if (document.documentElement.scrollWidth > innerWidth) faults.push('wider than the screen');
-  if (/NaN|undefined|Infinity/.test(lead.textContent)) faults.push(lead.textContent);
+  if (/NaN|undefined|Infinity|\\bnan\\b|\\binf\\b/.test(lead.textContent)) faults.push(lead.textContent);
   return faults;
 })()"""
 
@@ -59,21 +59,35 @@ def write_pages(hloscope, root, folder):
     """Every command that writes a page, and the report of every kind: name -> path."""
     pages, said = {}, ""
 
-    def command(name, output, *arguments):
+    def hloscope_says(*arguments):
         nonlocal said
         done = subprocess.run([hloscope, *arguments], cwd=root, capture_output=True, text=True)
         said += done.stderr if done.returncode else ""
+        return done.stdout
+
+    def command(name, output, *arguments):
+        hloscope_says(*arguments)
         pages[name] = output
 
+    # as paths of programs are: longer than a telephone is wide
+    model = os.path.join(folder, "a_folder_whose_name_is_longer_than_a_telephone_is_wide")
+    os.mkdir(model)
+    model = shutil.copy(os.path.join(root, MODEL), model)
+    runs = [os.path.join(folder, name) for name in ("run.json", "runs of another.json")]
+    for run in runs:
+        with open(run, "w") as f:
+            f.write(hloscope_says("run", model, "--format=json"))
+    page = os.path.join(folder, "runs.html")
+    command("report of two runs", page, "report", *runs, "-o", page)
     for path in write_documents(folder):
         page = path[: -len("json")] + "html"
         command(f"report of {os.path.basename(path)}", page, "report", path, "-o", page)
     page = os.path.join(folder, "diff.html")
-    command("passes diff", page, "passes", "diff", MODEL, "-o", page)
+    command("passes diff", page, "passes", "diff", model, "-o", page)
     page = os.path.join(folder, "show.html")
-    command("passes show", page, "passes", "show", MODEL, "-o", page)
+    command("passes show", page, "passes", "show", model, "-o", page)
     page = os.path.join(folder, "passes")
-    command("passes report", page + "/report.html", "passes", "report", MODEL, "-o", page)
+    command("passes report", page + "/report.html", "passes", "report", model, "-o", page)
     return pages, said
 
 
