@@ -1,8 +1,8 @@
 // report_lead.c - what a document comes to, in one screen of the page.
 //
-// How to read: one function a kind, all of the same shape: the sentence, the bar of parts that do not
-// overlap, three numbers, what to do; `leads` at the end names them. They read documents of docs/schemas, which anybody may have edited:
-// whatever is missing is left out.
+// How to read: one function a kind, all of the same shape: the sentence, the bar of parts that do
+// not overlap, three numbers, what to do; `leads` at the end names them. They read documents of
+// docs/schemas, which anybody may have edited: whatever is missing is left out.
 #include "base/text/text.h"
 #include "cli/report_lead.h"
 
