@@ -164,7 +164,8 @@ void hsc_cli_say_why_nothing(hsc_cli *cli) {
     hsc_cli_say(
         cli,
         "PJRT_DEVICE=CPU: PyTorch/XLA's own CPU device is inside of torch_xla, is no plugin "
-        "and cannot be recorded; PJRT_DEVICE=HLOSCOPE can");
+        "and cannot be recorded; PJRT_DEVICE=HLOSCOPE can, where hloscope's Python package is "
+        "installed");
 }
 
 hsc_status *hsc_cli_set_aside(hsc_cli *cli, const char *path) {

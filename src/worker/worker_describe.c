@@ -87,8 +87,9 @@ static void count_cost(worker_program *program,
   const hsc_named_value *flops = status ? NULL : hsc_named_value_find(values, count, "flops");
   const hsc_named_value *bytes =
       status ? NULL : hsc_named_value_find(values, count, "bytes accessed");
+  // XLA counts fewer than no operations for a reduction of nothing: that is no count
   bool from_device = flops && bytes && flops->type == PJRT_NamedValue_kFloat &&
-                     bytes->type == PJRT_NamedValue_kFloat;
+                     bytes->type == PJRT_NamedValue_kFloat && flops->real >= 0;
   hsc_cost cost = {0};
   if (!from_device)
     hsc_module_cost(program->module, &cost);

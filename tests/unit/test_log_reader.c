@@ -2,6 +2,7 @@
 #include "unit.h"
 
 #include <stdlib.h>
+#include <time.h>
 
 #include "doctor/log_reader.h"
 
@@ -126,6 +127,34 @@ static void a_stamp_without_a_zone_is_on_its_own_clock(void **state) {
   hsc_log_reader_destroy(reader);
 }
 
+// A machine that stamps its lines in UTC while the reader's zone is another: hours apart, and no
+// compile took them. "PST8" is Los Angeles in winter, and needs no file of zones.
+static void a_stamp_of_another_zone_is_no_delay(void **state) {
+  char text[600];
+  char stamp[32];
+  time_t now = time(NULL);
+  struct tm utc;
+  hsc_log_reader *reader = NULL;
+  setenv("TZ", "PST8", 1);
+  tzset();
+  strftime(stamp, sizeof stamp, "%Y-%m-%d %H:%M:%S", gmtime_r(&now, &utc));
+  int size = snprintf(text, sizeof text,
+                      "%s.000297:  1  INFO ||NEURON_CC_WRAPPER||: Call compiler with cmd: "
+                      "neuronx-cc compile x/model.MODULE_7+aa.hlo_module.pb\n"
+                      "Compiler status PASS\n",
+                      stamp);
+  EXPECT_OK(hsc_log_reader_create(kb, &(hsc_log_options){.live = true}, &reader));
+  EXPECT_OK(hsc_log_reader_feed(reader, text, (size_t)size));
+  EXPECT_OK(hsc_log_reader_finish(reader));
+  const hsc_log_report *report = hsc_log_reader_report(reader);
+  assert_int_equal(report->module_count, 1);
+  assert_true(report->modules[0]->seconds >= 0 && report->modules[0]->seconds < 600);
+  assert_true(report->compile_seconds < 600 && report->span_seconds < 600);
+  hsc_log_reader_destroy(reader);
+  unsetenv("TZ");
+  tzset();
+}
+
 static void colours_and_progress_bars_do_not_hide_a_message(void **state) {
   static const char text[] =
       "\x1b[31mRuntimeError\x1b[0m: vmap: called \x1b[1mrandom operation\x1b[0m while in "
@@ -234,6 +263,7 @@ int main(int argc, char **argv) {
       cmocka_unit_test(time_of_a_module_is_taken_from_the_stamps),
       cmocka_unit_test(stamps_are_read),
       cmocka_unit_test(a_stamp_without_a_zone_is_on_its_own_clock),
+      cmocka_unit_test(a_stamp_of_another_zone_is_no_delay),
       cmocka_unit_test(colours_and_progress_bars_do_not_hide_a_message),
       cmocka_unit_test(a_line_of_any_length_is_read),
       cmocka_unit_test(the_same_unknown_error_is_told_once),

@@ -232,8 +232,17 @@ static void what_is_a_tenth_slower_does_not_go_on(void **state) {
   assert_int_equal(found[2].rounds, 1);
 }
 
+// A program of a microsecond whose first run, cold, takes ten times that.
+static void a_look_is_as_many_runs_as_it_is_held_against(void **state) {
+  assert_int_equal(hsc_tune_look_runs(10e-6, 0.1, 3, 200), 200);
+  assert_int_equal(hsc_tune_look_runs(10e-3, 0.1, 3, 200), 10);
+  assert_int_equal(hsc_tune_look_runs(90e-3, 0.1, 3, 200), 3);
+  assert_int_equal(hsc_tune_look_runs(2, 0.1, 3, 200), 1);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
+      cmocka_unit_test(a_look_is_as_many_runs_as_it_is_held_against),
       cmocka_unit_test(false_discoveries_are_under_five_percent),
       cmocka_unit_test(a_candidate_that_helps_is_found),
       cmocka_unit_test(the_reported_gain_is_not_the_luck_of_the_choice),

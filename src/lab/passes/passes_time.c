@@ -65,6 +65,15 @@ static hsc_status *reach_all(item_list *list, int count) {
   return NULL;
 }
 
+static double sum(const double *x, size_t count) {
+  double all = 0;
+  for (size_t i = 0; i < count; i++)
+    all += x[i];
+  return all;
+}
+
+// whole: the time of all compiles together. The share is of that: medians of parts do not add up to
+// the median of the whole, and what is left of it would be in nobody's share.
 // Compiles of one process are alike: their processes are what is drawn, and too few of them have no
 // interval.
 static json_t *item_json(const item *it,
@@ -82,8 +91,8 @@ static json_t *item_json(const item *it,
   return json_pack("{s:s, s:o, s:o, s:o, s:o, s:i}", "name", it->name, "median",
                    hsc_json_real(i.estimate), "low", hsc_json_real(i.low), "high",
                    hsc_json_real(i.high), "share",
-                   hsc_json_real(whole > 0 ? i.estimate / whole : NAN), "runs",
-                   it->last + 1 == (int)compiles->count ? it->runs : 0);
+                   hsc_json_real(whole > 0 ? sum(it->samples, compiles->count) / whole : NAN),
+                   "runs", it->last + 1 == (int)compiles->count ? it->runs : 0);
 }
 
 static size_t sort_repeats;
@@ -336,7 +345,7 @@ static hsc_status *time_document(timing *m, json_t **out_result) {
   for (size_t i = 0; i < HSC_COUNT_OF(lists); i++)
     HSC_TRY(reach_all(lists[i], (int)m->compiles.count));
   HSC_TRY(hsc_sampling_finish(&m->compiles, o->seed));
-  double whole = hsc_stats_median(m->compiles.samples, m->compiles.count);
+  double whole = sum(m->t.total.items[0].samples, m->compiles.count);
   json_t *program = json_object();
   json_t *statistics = NULL;
   HSC_TRY(hsc_sampling_statistics(&m->compiles, "compile", NULL, false, o->seed, &statistics));

@@ -87,10 +87,12 @@ static void put_work(const pattern_config *config, const pattern_config *natural
     json_object_set_new(row, "work_note",
                         json_string("not known whether both do the same work: it was not counted"));
   } else if (differs) {
-    json_object_set_new(row, "work_note",
-                        json_sprintf("does %.3gx the operations (%.3g against %.3g; loops run "
-                                     "%.0f times against %.0f)",
-                                     ratio, own, other, own_trips, other_trips));
+    char trips[64] = "";
+    if (own_trips > 0 || other_trips > 0)
+      snprintf(trips, sizeof trips, "; loops run %.0f times against %.0f", own_trips, other_trips);
+    json_object_set_new(
+        row, "work_note",
+        json_sprintf("does %.3gx the operations (%.3g against %.3g%s)", ratio, own, other, trips));
   }
 }
 
@@ -377,6 +379,7 @@ static void what_vmap_costs(const patterns_run *run,
   size_t n = 0;
   size_t verdicts[4] = {0};
   size_t heaviest = 0;
+  size_t other_work = 0;
   double log_sum = 0;
   double least = INFINITY;
   double most = 0;
@@ -387,6 +390,10 @@ static void what_vmap_costs(const patterns_run *run,
     double ratio = at(row, "ratio", "estimate", NULL);
     if (!(ratio > 0))
       continue;
+    if (json_is_false(json_object_get(row, "same_work"))) {
+      other_work++;
+      continue;
+    }
     n++;
     log_sum += log(ratio);
     least = fmin(least, ratio);
@@ -396,16 +403,20 @@ static void what_vmap_costs(const patterns_run *run,
       verdicts[v] += !strcmp(json_string_value(json_object_get(row, "verdict")),
                              hsc_verdict_text((hsc_verdict)v));
   }
+  hsc_bytes text = {0};
+  if (n == 0 && other_work > 0) {
+    put(&text,
+        "It cannot be said: on %s vmap does other work than the loop, and its time compares "
+        "nothing there.",
+        other_work == 1 ? "the only graph" : "all graphs");
+    add_question(questions, "vmap", "What does vmap really cost?", &text,
+                 json_pack("{s:I}", "other_work", (json_int_t)other_work));
+  }
   if (n == 0)
     return;
-  size_t other_work = 0;
-  json_array_foreach (comparisons, i, row)
-    other_work += !strcmp(json_string_value(json_object_get(row, "pattern")), "vmap") &&
-                  json_is_false(json_object_get(row, "same_work"));
-  hsc_bytes text = {0};
   char work[100] = "";
   if (other_work)
-    snprintf(work, sizeof work, "; on %zu it does other work, and its time compares nothing there",
+    snprintf(work, sizeof work, "; on %zu more it does other work, and its time compares nothing",
              other_work);
   put(&text,
       "Three inputs under vmap take %.2fx of what three applications in a natural loop take "

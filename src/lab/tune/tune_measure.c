@@ -312,7 +312,7 @@ static hsc_status *look_at(
     HSC_GOTO(judge_numbers(run, json_object_get(answer.body, "outputs"), &numbers));
     HSC_GOTO(describe(run, *worker, c, &facts));
     double once = hsc_answer_execute_ns(answer.body, 0) * 1e-9 / c->parts;
-    int runs = once > 2 * run->items[0].run_s ? 1 : runs_of(run);
+    int runs = hsc_tune_look_runs(once, TURN_S, LOOK_RUNS, runs_of(run));
     HSC_GOTO(take_turn(run, *worker, c, runs, &time));
     HSC_GOTO(take_turn(run, *worker, NULL, runs_of(run), &base));
     json_object_set_new(kept, "compile_s", hsc_json_real(compile_s));

@@ -200,3 +200,8 @@ hsc_status *hsc_tune_search(const hsc_tune_plan *plan,
   hsc_free(members);
   return status;
 }
+
+int hsc_tune_look_runs(double first_s, double turn_s, int least, int wanted) {
+  double fit = turn_s / fmax(first_s, 1e-7);
+  return fit < 1 ? 1 : (int)fmax(least, fmin(wanted, fit));
+}

@@ -58,3 +58,8 @@ HSC_MUST_USE hsc_status *hsc_tune_prove(const hsc_tune_plan *plan,
                                         void *user,
                                         hsc_tune_found *found,
                                         bool *out_ended);
+
+// Runs of a candidate's first look, of which the shortest counts: as many as the program as it is
+// gets (`wanted`), as far as a turn has time for them by the candidate's first run, which is cold.
+// The shortest of many is not held against one; a run as long as a turn is enough by itself.
+int hsc_tune_look_runs(double first_s, double turn_s, int least, int wanted);

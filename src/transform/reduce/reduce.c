@@ -205,10 +205,11 @@ static hsc_instr *pack_parameters(hsc__reducing *r, hsc_builder *b, hsc_shape sh
 static hsc_status *flatten_parameters(hsc__reducing *r) {
   hsc_computation *entry = r->module->entry;
   int count = entry->parameter_count;
-  hsc_instr **old = hsc_arena_copy(r->module->arena, entry->parameters,
-                                   (size_t)(count + 1) * sizeof(hsc_instr *));
+  hsc_instr **old = HSC_NEW_ARRAY(r->module->arena, hsc_instr *, count + 1);
   int number = 0;
   HSC_TRY(hsc_arena_status(r->module->arena));
+  if (count)
+    memcpy(old, entry->parameters, (size_t)count * sizeof *old);
   entry->parameter_count = 0;
   entry->parameters = NULL;
   hsc_builder b;
