@@ -28,9 +28,46 @@ LIMITS = {
     "function length": ("lines of the longest function", 999, False),
     "no purpose": ("files over 200 lines that do not open with what they are for", 0, False),
     "circles": ("pairs of files of one folder that need each other", 999, False),
+    "circles to end": ("of these without a reason in CIRCLES (tools/house.py)", 12, False),
     "unused": ("functions that no other object and no test calls", 999, False),
     "could be static": ("functions that only their own file calls", 999, False),
 }
+
+# Files that need each other and are to stay so, with the reason; a circle that is not among them is
+# one that a small file of what both need would end. Names as `make house` prints them, without
+# folders.
+CIRCLES = {
+    "a message is text in hsc_bytes, and hsc_bytes fails with a status": ["bytes status"],
+    "an expression is emitted by emitting its operands, each kind in a file of its own": [
+        "emit_complex emit_ops",
+        "emit_dot emit_walk",
+        "emit_math emit_ops",
+    ],
+    "a grammar that nests: operations hold regions of operations, attributes hold types and"
+    " computations, types hold attributes": [
+        "hlo_text hlo_text_attrs",
+        "mlir_bytecode_attrs mlir_bytecode_mesh",
+        "mlir_bytecode_attrs mlir_bytecode_types",
+        "mlir_text mlir_text_ops",
+        "mlir_text mlir_text_sdy",
+        "mlir_text_attrs mlir_text_sdy",
+    ],
+    "a region is converted by converting its operations, and an operation by its regions": [
+        "sdy_import stablehlo_import",
+        "refine_sizes stablehlo_import",
+        "stablehlo_import stablehlo_ops",
+        "stablehlo_import stablehlo_refine",
+        "stablehlo_export stablehlo_export_ops",
+    ],
+    "an operation is evaluated by evaluating the computations that it calls": [
+        "eval eval_control",
+        "eval eval_reduce",
+    ],
+    "an attribute that names a computation is hashed by the computation's fingerprint": [
+        "attr fingerprint"
+    ],
+}
+EXCUSED = {pair for pairs in CIRCLES.values() for pair in pairs}
 
 TOKEN = re.compile(
     r'"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'|[A-Za-z_]\w*|\.?\d(?:[eEpP][+-]|[\w.])*|'
@@ -147,6 +184,10 @@ def linkage(build: pathlib.Path) -> tuple[list[str], list[str], list[str]]:
     return [f"{a} <-> {b}" for a, b in pairs], unused, local
 
 
+def is_excused(pair: str) -> bool:
+    return " ".join(pathlib.PurePosixPath(name).stem for name in pair.split(" <-> ")) in EXCUSED
+
+
 def main() -> int:
     arguments = [a for a in sys.argv[1:] if not a.startswith("--")]
     build = ROOT / (arguments[0] if arguments else "build")
@@ -178,6 +219,7 @@ def main() -> int:
         "function length": max(length for _, length, _ in every),
         "no purpose": len(purposeless),
         "circles": len(circles),
+        "circles to end": sum(not is_excused(pair) for pair in circles),
         "unused": len(unused),
         "could be static": len(local),
     }
@@ -190,7 +232,8 @@ def main() -> int:
         print(f"{shown:>8}  {says}{f'; the limit is {limit}' if broken else ''}")
     for title, rows in (
         ("complexity over 25", [f"{c:4} {where}" for c, _, where in every if c > 25]),
-        ("circles", circles),
+        ("circles to end", [pair for pair in circles if not is_excused(pair)]),
+        *((f"circles that stay: {why}", pairs) for why, pairs in CIRCLES.items()),
         ("unused", unused),
         ("could be static", local),
         ("no purpose", purposeless),

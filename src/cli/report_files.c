@@ -45,11 +45,6 @@ static const char *kind_of(const json_t *document) {
   return "other";
 }
 
-const char *hsc_report_base_name(const char *path) {
-  const char *slash = strrchr(path, '/');
-  return slash && slash[1] ? slash + 1 : path;
-}
-
 // The command that makes such a document again, as far as the document tells.
 static const char *command_of(hsc_cli *cli, const char *kind, const json_t *document) {
   const json_t *configuration = json_object_get(document, "configuration");

@@ -504,3 +504,8 @@ void hsc_report_lead(const char *kind, const json_t *document, hsc_page_lead *ou
     if (!strcmp(leads[i].kind, kind))
       leads[i].fill(document, out_lead);
 }
+
+const char *hsc_report_base_name(const char *path) {
+  const char *slash = strrchr(path, '/');
+  return slash && slash[1] ? slash + 1 : path;
+}

@@ -11,209 +11,7 @@
 
 #include <stdlib.h>
 
-enum {
-  NOTE_LAYOUT,
-  NOTE_CONTROL,
-  NOTE_ENTRY_LAYOUT,
-  NOTE_ALIAS,
-  NOTE_MUST_ALIAS,
-  NOTE_HEADER,
-  NOTE_SCHEDULE,
-  NOTE_THREAD,
-  NOTE_GONE
-};
-
-hsc_status *hsc__export_error(const hsc__exporter *x, const hsc_instr *instr, hsc_status *status) {
-  if (!instr)
-    return status;
-  status = hsc_status_note(status, "while: writing '%s' of computation '%s' as StableHLO",
-                           instr->name, instr->parent ? instr->parent->name : "?");
-  return hsc_status_at(status, x->module->source_path, instr->line, instr->column, NULL);
-}
-
-static void note(hsc__exporter *x, int bit, const char *text) {
-  if (!x->notes || (x->noted >> bit & 1))
-    return;
-  x->noted |= 1ull << bit;
-  hsc_bytes_printf(x->notes, "%s\n", text);
-}
-
-// ---- attributes and types -----------------------------------------------------------------------
-
-static hsc__mlir_attr *attr_new(hsc__exporter *x, hsc__mlir_attr_kind kind) {
-  hsc__mlir_attr *attr = HSC_NEW(x->arena, hsc__mlir_attr);
-  if (attr)
-    attr->kind = kind;
-  return attr;
-}
-
-const hsc__mlir_type *hsc__export_element(hsc__exporter *x, hsc_type type) {
-  hsc__mlir_type *made = HSC_NEW(x->arena, hsc__mlir_type);
-  if (made)
-    *made = (hsc__mlir_type){.kind = HSC_MLIR_ELEMENT, .shape = hsc_shape_scalar(type)};
-  return made;
-}
-
-const hsc__mlir_type *hsc__export_type(hsc__exporter *x, const hsc_shape *shape) {
-  hsc__mlir_type *type = HSC_NEW(x->arena, hsc__mlir_type);
-  if (!type)
-    return NULL;
-  if (shape->type == HSC_TYPE_TOKEN) {
-    type->kind = HSC_MLIR_TOKEN;
-  } else if (hsc_shape_is_tuple(shape)) {
-    type->kind = HSC_MLIR_TUPLE;
-    type->element_count = shape->element_count;
-    type->elements = HSC_NEW_ARRAY(x->arena, const hsc__mlir_type *, shape->element_count + 1);
-    for (int i = 0; type->elements && i < shape->element_count; i++)
-      type->elements[i] = hsc__export_type(x, &shape->elements[i]);
-  } else {
-    type->kind = HSC_MLIR_TENSOR;
-    type->shape = *shape;
-    type->shape.layout = NULL;
-  }
-  return type;
-}
-
-const hsc__mlir_attr *hsc__export_int(hsc__exporter *x, hsc_type type, int64_t value) {
-  hsc__mlir_attr *attr = attr_new(x, HSC_MLIR_INT);
-  if (attr) {
-    attr->integer = value;
-    attr->type = hsc__export_element(x, type);
-  }
-  return attr;
-}
-
-const hsc__mlir_attr *hsc__export_bool(hsc__exporter *x, bool value) {
-  hsc__mlir_attr *attr = attr_new(x, HSC_MLIR_BOOL);
-  if (attr)
-    attr->integer = value;
-  return attr;
-}
-
-const hsc__mlir_attr *hsc__export_text(hsc__exporter *x, hsc_view text) {
-  hsc__mlir_attr *attr = attr_new(x, HSC_MLIR_STRING);
-  if (attr)
-    attr->text = (hsc_view){hsc_arena_strndup(x->arena, text.data, text.size), text.size};
-  return attr;
-}
-
-const hsc__mlir_attr *hsc__export_symbol(hsc__exporter *x, const char *text) {
-  hsc__mlir_attr *attr = attr_new(x, HSC_MLIR_SYMBOL);
-  if (attr)
-    attr->text = hsc_view_of(text);
-  return attr;
-}
-
-const hsc__mlir_attr *hsc__export_enum(hsc__exporter *x, const char *enumeration, int64_t number) {
-  hsc__mlir_attr *attr = attr_new(x, HSC_MLIR_ENUM);
-  if (attr) {
-    attr->text = hsc_view_of(enumeration);
-    attr->integer = number;
-  }
-  return attr;
-}
-
-const hsc__mlir_attr *hsc__export_ints(
-    hsc__exporter *x, hsc_type type, int rank, const int64_t *dims, const int64_t *values) {
-  hsc__mlir_attr *attr = attr_new(x, HSC_MLIR_DENSE);
-  hsc__mlir_type *tensor = HSC_NEW(x->arena, hsc__mlir_type);
-  if (!attr || !tensor)
-    return NULL;
-  *tensor = (hsc__mlir_type){.kind = HSC_MLIR_TENSOR,
-                             .shape = hsc_shape_array(x->arena, type, rank, dims)};
-  tensor->shape.layout = NULL;
-  size_t count = (size_t)hsc_shape_elements(&tensor->shape);
-  size_t one = hsc_type_bytes(type);
-  char *data = hsc_arena_alloc_array(x->arena, one, count ? count : 1);
-  for (size_t i = 0; data && i < count; i++)
-    memcpy(data + i * one, &values[i], one);
-  attr->type = tensor;
-  attr->data = (hsc_view){data, count * one};
-  return attr;
-}
-
-const hsc__mlir_attr *hsc__export_dims(hsc__exporter *x, hsc_dims dims) {
-  int64_t count = dims.count;
-  return hsc__export_ints(x, HSC_TYPE_S64, 1, &count, dims.v);
-}
-
-const hsc__mlir_attr *hsc__export_array(hsc__exporter *x,
-                                        int count,
-                                        const hsc__mlir_attr *const *elements) {
-  hsc__mlir_attr *attr = attr_new(x, HSC_MLIR_ARRAY);
-  if (!attr)
-    return NULL;
-  attr->elements = HSC_NEW_ARRAY(x->arena, const hsc__mlir_attr *, count + 1);
-  if (attr->elements && count)
-    memcpy(attr->elements, elements, (size_t)count * sizeof *elements);
-  attr->count = count;
-  return attr;
-}
-
-const hsc__mlir_attr *hsc__export_dict(hsc__exporter *x,
-                                       int count,
-                                       const hsc__mlir_named *entries) {
-  hsc__mlir_attr *attr = attr_new(x, HSC_MLIR_DICT);
-  if (!attr)
-    return NULL;
-  attr->entries = count ? hsc_arena_copy(x->arena, entries, (size_t)count * sizeof *entries) : NULL;
-  attr->count = count;
-  return attr;
-}
-
-const hsc__mlir_attr *hsc__export_type_attr(hsc__exporter *x, const hsc__mlir_type *type) {
-  hsc__mlir_attr *attr = attr_new(x, HSC_MLIR_TYPE);
-  if (attr)
-    attr->type = type;
-  return attr;
-}
-
-// name(file:line:column), as XLA's metadata and JAX's locations say the same.
-static const hsc__mlir_attr *location_of(hsc__exporter *x, const hsc_metadata *metadata) {
-  if (!metadata || (!metadata->op_name && !metadata->source_file))
-    return NULL;
-  hsc_view key = {(const char *)&metadata, sizeof metadata};
-  hsc__mlir_attr *known = hsc_map_get(x->locations, key);
-  hsc__mlir_attr *file = NULL;
-  hsc__mlir_attr *name = NULL;
-  if (known)
-    return known;
-  if (metadata->source_file) {
-    file = attr_new(x, HSC_MLIR_LOCATION);
-    if (!file)
-      return NULL;
-    file->text = hsc_view_of(metadata->source_file);
-    file->integer = metadata->source_line;
-    file->column = metadata->source_column;
-  }
-  if (metadata->op_name) {
-    name = attr_new(x, HSC_MLIR_LOCATION);
-    if (!name)
-      return NULL;
-    name->text = hsc_view_of(metadata->op_name);
-    name->column = -1;
-    if (file) {
-      name->elements = HSC_NEW_ARRAY(x->arena, const hsc__mlir_attr *, 1);
-      if (!name->elements)
-        return NULL;
-      name->elements[0] = file;
-      name->count = 1;
-    }
-  }
-  const hsc__mlir_attr *location = name ? name : file;
-  const hsc_metadata **stable = hsc_arena_copy(x->arena, &metadata, sizeof metadata);
-  if (stable)
-    hsc_status_free(hsc_map_put(x->locations, (hsc_view){(const char *)stable, sizeof *stable},
-                                (void *)(uintptr_t)location));
-  return location;
-}
-
 // ---- emitting -----------------------------------------------------------------------------------
-
-void hsc__export_put(hsc__export_op *op, const char *name, const hsc__mlir_attr *value) {
-  if (op->attr_count < (int)HSC_COUNT_OF(op->attrs))
-    op->attrs[op->attr_count++] = (hsc__mlir_named){hsc_view_of(name), value};
-}
 
 // Emits with the given result types; the values of the results are in (*out_op)->results.
 static hsc_status *emit(hsc__export_op *op,
@@ -337,13 +135,6 @@ static void types_of_leaves(hsc__exporter *x,
     types_of_leaves(x, &shape->elements[i], types, count);
 }
 
-static int count_leaves(const hsc_shape *shape) {
-  int count = hsc_shape_is_tuple(shape) ? 0 : 1;
-  for (int i = 0; i < shape->element_count; i++)
-    count += count_leaves(&shape->elements[i]);
-  return count;
-}
-
 static hsc_status *node_of_leaves(hsc__exporter *x,
                                   const hsc_shape *shape,
                                   hsc__mlir_value *values,
@@ -370,7 +161,7 @@ static hsc__export_node *node_of(const hsc__exporter *x, const hsc_instr *instr)
 static hsc_status *flat_operands(hsc__export_op *op, const hsc_instr *instr, int first) {
   int count = 0;
   for (int i = first; i < instr->operand_count; i++)
-    count += count_leaves(&instr->operands[i]->shape);
+    count += hsc_shape_leaf_count(&instr->operands[i]->shape);
   op->operands = HSC_NEW_ARRAY(op->x->arena, hsc__mlir_value *, count + 1);
   HSC_TRY(hsc_arena_status(op->x->arena));
   for (int i = first; i < instr->operand_count; i++)
@@ -384,7 +175,7 @@ static hsc_status *emit_leaves(hsc__export_op *op, const hsc_instr *instr) {
   int count = 0;
   int next = 0;
   const hsc__mlir_type **types =
-      HSC_NEW_ARRAY(x->arena, const hsc__mlir_type *, count_leaves(&instr->shape) + 1);
+      HSC_NEW_ARRAY(x->arena, const hsc__mlir_type *, hsc_shape_leaf_count(&instr->shape) + 1);
   hsc__mlir_op *made;
   if (!types)
     return hsc_status_out_of_memory();
@@ -427,23 +218,23 @@ static hsc_status *export_body(hsc__exporter *x,
                                hsc__export_node *const *arguments,
                                hsc__export_node **out_root) {
   if (computation->execution_thread)
-    note(x, NOTE_THREAD, "execution threads");
+    hsc__export_note(x, HSC_EXPORT_THREAD, "execution threads");
   const hsc__mlir_attr *outer = x->location;
   for (const hsc_instr *instr = computation->first; instr; instr = instr->next) {
     if (instr->op == HSC_OP_PARAMETER) {
       x->nodes[instr->id] = arguments[instr->attr.index.value];
       continue;
     }
-    const hsc__mlir_attr *location = location_of(x, instr->metadata);
+    const hsc__mlir_attr *location = hsc__export_location(x, instr->metadata);
     x->location = location ? location : outer;
     HSC_TRY(export_instr(x, instr));
     if (!x->nodes[instr->id])
       return hsc_status_out_of_memory();
     if (instr->control_count)
-      note(x, NOTE_CONTROL, "control dependencies");
+      hsc__export_note(x, HSC_EXPORT_CONTROL, "control dependencies");
     if (hsc_shape_is_array(&instr->shape) && instr->op != HSC_OP_CUSTOM_CALL &&
         !hsc_layout_is_default(&instr->shape))
-      note(x, NOTE_LAYOUT, "layouts of instructions");
+      hsc__export_note(x, HSC_EXPORT_LAYOUT, "layouts of instructions");
   }
   x->location = outer;
   *out_root = node_of(x, computation->root);
@@ -469,7 +260,7 @@ static hsc_status *open_block(hsc__exporter *x,
   hsc__mlir_block *block = HSC_NEW(x->arena, hsc__mlir_block);
   hsc__export_node **nodes = HSC_NEW_ARRAY(x->arena, hsc__export_node *, count + 1);
   for (int i = 0; i < count; i++)
-    leaves += count_leaves(shapes[i]);
+    leaves += hsc_shape_leaf_count(shapes[i]);
   const hsc__mlir_type **types = HSC_NEW_ARRAY(x->arena, const hsc__mlir_type *, leaves + 1);
   if (!block || !nodes || !types)
     return hsc_status_out_of_memory();
@@ -515,8 +306,8 @@ static hsc_status *export_region(hsc__export_op *op,
     shapes[i] = &computation->parameters[i]->shape;
   HSC_TRY(open_block(x, outside ? 0 : computation->parameter_count, shapes, &block, &nodes));
   HSC_TRY(export_body(x, computation, outside ? outside : nodes, &root));
-  hsc__mlir_value **values =
-      HSC_NEW_ARRAY(x->arena, hsc__mlir_value *, count_leaves(&computation->root->shape) + 1);
+  hsc__mlir_value **values = HSC_NEW_ARRAY(x->arena, hsc__mlir_value *,
+                                           hsc_shape_leaf_count(&computation->root->shape) + 1);
   int count = 0;
   if (!values)
     return hsc_status_out_of_memory();
@@ -660,9 +451,9 @@ static hsc_status *export_call(hsc__exporter *x, const hsc_instr *instr) {
     return NULL;
   bool fusion = instr->op == HSC_OP_FUSION;
   if (fusion && has_attributes(instr))
-    note(x, NOTE_GONE,
-         "attributes of copies, fusions and the like, which are no operations of their "
-         "own in StableHLO");
+    hsc__export_note(x, HSC_EXPORT_GONE,
+                     "attributes of copies, fusions and the like, which are no operations of their "
+                     "own in StableHLO");
   if (called_once(x, computation) && (fusion || !has_attributes(instr)))
     return inline_call(x, instr, computation, instr, &x->nodes[instr->id]);
   hsc__export_op op = {.x = x, .instr = instr, .name = "func.call"};
@@ -756,9 +547,9 @@ static hsc_status *export_instr(hsc__exporter *x, const hsc_instr *instr) {
     case HSC_OP_COLLECTIVE_PERMUTE_DONE:
       x->nodes[instr->id] = node_of(x, instr->operands[0]);
       if (has_attributes(instr))
-        note(x, NOTE_GONE,
-             "attributes of copies, fusions and the like, which are no operations of "
-             "their own in StableHLO");
+        hsc__export_note(x, HSC_EXPORT_GONE,
+                         "attributes of copies, fusions and the like, which are no operations of "
+                         "their own in StableHLO");
       return NULL;
     case HSC_OP_CALL:
     case HSC_OP_FUSION:
@@ -784,139 +575,6 @@ static hsc_status *export_instr(hsc__exporter *x, const hsc_instr *instr) {
 
 // ---- functions and the module -------------------------------------------------------------------
 
-// The place of a leaf among the leaves of several shapes; -1 when the path ends at a tuple.
-static int leaf_of(const hsc_shape *shape, hsc_dims path) {
-  int leaf = 0;
-  for (int i = 0; i < path.count; i++) {
-    if (!hsc_shape_is_tuple(shape) || path.v[i] < 0 || path.v[i] >= shape->element_count)
-      return -1;
-    for (int k = 0; k < path.v[i]; k++)
-      leaf += count_leaves(&shape->elements[k]);
-    shape = &shape->elements[path.v[i]];
-  }
-  return hsc_shape_is_tuple(shape) ? -1 : leaf;
-}
-
-typedef struct leaf_attrs {
-  hsc__mlir_named entries[5];
-  int count;
-} leaf_attrs;
-
-static void add_leaf_attr(leaf_attrs *leaf, const char *name, const hsc__mlir_attr *value) {
-  if (leaf->count < (int)HSC_COUNT_OF(leaf->entries))
-    leaf->entries[leaf->count++] = (hsc__mlir_named){hsc_view_of(name), value};
-}
-
-// Leaves of parameter i that may be given up to any result of their size.
-static void donor_attrs(hsc__exporter *x, const hsc_instr *parameter, int i, leaf_attrs *leaves) {
-  const hsc_module *m = x->module;
-  for (int k = 0; k < m->donor_count; k++) {
-    if (m->donors[k].parameter != i)
-      continue;
-    int leaf = leaf_of(&parameter->shape, m->donors[k].parameter_index);
-    if (leaf >= 0 && !leaves[leaf].count)
-      add_leaf_attr(&leaves[leaf], "jax.buffer_donor", hsc__export_bool(x, true));
-  }
-}
-
-// Leaves of parameter i that lie where a result of the program does.
-static void alias_attrs(hsc__exporter *x, const hsc_computation *entry, int i, leaf_attrs *leaves) {
-  const hsc_module *m = x->module;
-  for (int k = 0; k < m->alias_count; k++) {
-    const hsc_alias *alias = &m->aliases[k];
-    if (alias->parameter != i)
-      continue;
-    int leaf = leaf_of(&entry->parameters[i]->shape, alias->parameter_index);
-    int output = leaf_of(&entry->root->shape, alias->output_index);
-    if (leaf < 0 || output < 0 || leaves[leaf].count == (int)HSC_COUNT_OF(leaves[0].entries))
-      note(x, NOTE_ALIAS, "aliases of whole tuples");
-    else
-      add_leaf_attr(&leaves[leaf], "tf.aliasing_output", hsc__export_int(x, HSC_TYPE_S32, output));
-    if (alias->must_alias)
-      note(x, NOTE_MUST_ALIAS, "must-alias (the alias itself is kept)");
-  }
-}
-
-// A parameter's own sharding and frontend attributes. An argument stands for one leaf, so those of
-// a tuple have no place.
-static void own_attrs(hsc__exporter *x, const hsc_instr *parameter, int leaves, leaf_attrs *first) {
-  const hsc__mlir_attr *frontend = NULL;
-  if (leaves == 1 && parameter->sharding)
-    add_leaf_attr(first, "mhlo.sharding", hsc__export_text(x, hsc_view_of(parameter->sharding)));
-  if (leaves == 1 && parameter->frontend_attributes)
-    frontend = hsc__export_frontend(x, parameter->frontend_attributes);
-  if (frontend)
-    add_leaf_attr(first, "mhlo.frontend_attributes", frontend);
-  if ((leaves != 1 && parameter->sharding) || (!frontend && parameter->frontend_attributes))
-    note(x, NOTE_GONE,
-         "attributes of copies, fusions and the like, which are no operations of "
-         "their own in StableHLO");
-}
-
-// Aliasing, donation and shardings of the entry's arguments.
-static hsc_status *argument_attrs(hsc__exporter *x,
-                                  const hsc_computation *entry,
-                                  hsc__export_op *op) {
-  int total = 0;
-  int at = 0;
-  for (int i = 0; i < entry->parameter_count; i++)
-    total += count_leaves(&entry->parameters[i]->shape);
-  const hsc__mlir_attr **list = HSC_NEW_ARRAY(x->arena, const hsc__mlir_attr *, total + 1);
-  leaf_attrs *attrs = HSC_NEW_ARRAY(x->arena, leaf_attrs, total + 1);
-  bool any = false;
-  if (!list || !attrs)
-    return hsc_status_out_of_memory();
-  for (int i = 0; i < entry->parameter_count; i++) {
-    const hsc_instr *parameter = entry->parameters[i];
-    int leaves = count_leaves(&parameter->shape);
-    donor_attrs(x, parameter, i, &attrs[at]);
-    own_attrs(x, parameter, leaves, &attrs[at]);
-    alias_attrs(x, entry, i, &attrs[at]);
-    at += leaves;
-  }
-  for (int i = 0; i < total; i++) {
-    any |= attrs[i].count > 0;
-    list[i] = hsc__export_dict(x, attrs[i].count, attrs[i].entries);
-  }
-  if (any)
-    hsc__export_put(op, "arg_attrs", hsc__export_array(x, total, list));
-  return NULL;
-}
-
-// The shardings of a result that is a tuple, "{{replicated}, {devices=[2,1]<=[2]}}", one for each
-// result of the function.
-static void result_attrs(hsc__exporter *x, const hsc_instr *root, int count, hsc__export_op *op) {
-  const char *at = root->sharding;
-  if (!at || !hsc_shape_is_tuple(&root->shape) || at[0] != '{' || at[1] != '{' || count < 1)
-    return;
-  const hsc__mlir_attr **list = HSC_NEW_ARRAY(x->arena, const hsc__mlir_attr *, count + 1);
-  int found = 0;
-  for (at++; list && *at == '{' && found < count; found++) {
-    const char *start = at;
-    int depth = 0;
-    for (; *at; at++) {
-      depth += (*at == '{') - (*at == '}');
-      if (depth == 0)
-        break;
-    }
-    if (!*at)
-      break;
-    at++;
-    hsc__mlir_named *entry = HSC_NEW(x->arena, hsc__mlir_named);
-    if (!entry)
-      return;
-    *entry = (hsc__mlir_named){hsc_view_of("mhlo.sharding"),
-                               hsc__export_text(x, (hsc_view){start, (size_t)(at - start)})};
-    list[found] = hsc__export_dict(x, 1, entry);
-    while (*at == ',' || *at == ' ')
-      at++;
-  }
-  if (list && found == count)
-    hsc__export_put(op, "res_attrs", hsc__export_array(x, count, list));
-  else
-    note(x, NOTE_GONE, "the sharding of a tuple that is no list of the results'");
-}
-
 static hsc_status *export_function(hsc__exporter *x,
                                    hsc__export_block *module_block,
                                    const hsc_computation *computation,
@@ -935,8 +593,8 @@ static hsc_status *export_function(hsc__exporter *x,
   HSC_TRY(open_block(x, computation->parameter_count, shapes, &block, &nodes));
   HSC_TRY(export_body(x, computation, nodes, &root));
   int count = 0;
-  hsc__mlir_value **values =
-      HSC_NEW_ARRAY(x->arena, hsc__mlir_value *, count_leaves(result) + result->element_count + 1);
+  hsc__mlir_value **values = HSC_NEW_ARRAY(
+      x->arena, hsc__mlir_value *, hsc_shape_leaf_count(result) + result->element_count + 1);
   HSC_TRY(hsc_arena_status(x->arena));
   leaves_of(root, values, &count);
   HSC_TRY(emit_return(x, "func.return", count, values));
@@ -955,9 +613,9 @@ static hsc_status *export_function(hsc__exporter *x,
   x->location = NULL;
   hsc__export_op op = {.x = x, .name = "func.func"};
   if (is_entry)
-    HSC_TRY(argument_attrs(x, computation, &op));
+    HSC_TRY(hsc__export_argument_attrs(x, computation, &op));
   if (is_entry)
-    result_attrs(x, computation->root, count, &op);
+    hsc__export_result_attrs(x, computation->root, count, &op);
   hsc__export_put(&op, "function_type", hsc__export_type_attr(x, type));
   hsc__export_put(&op, "sym_name", hsc__export_text(x, hsc_view_of(symbol)));
   hsc__export_put(&op, "sym_visibility",
@@ -1033,9 +691,9 @@ static hsc_status *export_module(hsc__exporter *x, hsc__mlir_op **out_top) {
                   hsc__export_int(x, HSC_TYPE_S32, m->replica_count < 1 ? 1 : m->replica_count));
   HSC_TRY(put_entry_shapes(x, &op));
   if (m->extra_attributes)
-    note(x, NOTE_HEADER, "attributes of the module's header");
+    hsc__export_note(x, HSC_EXPORT_HEADER, "attributes of the module's header");
   if (m->is_scheduled)
-    note(x, NOTE_SCHEDULE, "the schedule");
+    hsc__export_note(x, HSC_EXPORT_SCHEDULE, "the schedule");
   HSC_TRY(add_region(&op, body));
   return emit(&op, 0, NULL, out_top);
 }

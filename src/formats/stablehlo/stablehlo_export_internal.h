@@ -62,6 +62,20 @@ HSC_MUST_USE hsc_status *hsc__export_error(const hsc__exporter *x,
 #define HSC_EXPORT_ERR(x, instr, ...) \
   hsc__export_error((x), (instr), HSC_ERR(UNIMPLEMENTED, __VA_ARGS__))
 
+// What StableHLO has no place for; each is noted once.
+typedef enum hsc__export_loss {
+  HSC_EXPORT_LAYOUT,
+  HSC_EXPORT_CONTROL,
+  HSC_EXPORT_ENTRY_LAYOUT,
+  HSC_EXPORT_ALIAS,
+  HSC_EXPORT_MUST_ALIAS,
+  HSC_EXPORT_HEADER,
+  HSC_EXPORT_SCHEDULE,
+  HSC_EXPORT_THREAD,
+  HSC_EXPORT_GONE
+} hsc__export_loss;
+void hsc__export_note(hsc__exporter *x, hsc__export_loss loss, const char *text);
+
 // ---- attributes (NULL only when out of memory, which the arena remembers) ----
 const hsc__mlir_attr *hsc__export_int(hsc__exporter *x, hsc_type type, int64_t value);
 const hsc__mlir_attr *hsc__export_bool(hsc__exporter *x, bool value);
@@ -79,6 +93,9 @@ const hsc__mlir_attr *hsc__export_dict(hsc__exporter *x, int count, const hsc__m
 const hsc__mlir_attr *hsc__export_type_attr(hsc__exporter *x, const hsc__mlir_type *type);
 const hsc__mlir_type *hsc__export_type(hsc__exporter *x, const hsc_shape *shape);
 const hsc__mlir_type *hsc__export_element(hsc__exporter *x, hsc_type type);
+
+// name(file:line:column), as XLA's metadata and JAX's locations say the same.
+const hsc__mlir_attr *hsc__export_location(hsc__exporter *x, const hsc_metadata *metadata);
 
 // ---- operations ----
 void hsc__export_put(hsc__export_op *op, const char *name, const hsc__mlir_attr *value);
@@ -108,3 +125,13 @@ HSC_MUST_USE hsc_status *hsc__export_discardable(hsc__export_op *op, const hsc_i
 HSC_MUST_USE hsc_status *hsc__export_plain(hsc__exporter *x,
                                            const hsc_instr *instr,
                                            bool *out_done);
+
+// stablehlo_export_arguments.c: aliasing, donation and shardings of the entry's arguments; the
+// sharding of a result that is a tuple of `count` leaves.
+HSC_MUST_USE hsc_status *hsc__export_argument_attrs(hsc__exporter *x,
+                                                    const hsc_computation *entry,
+                                                    hsc__export_op *op);
+void hsc__export_result_attrs(hsc__exporter *x,
+                              const hsc_instr *root,
+                              int count,
+                              hsc__export_op *op);

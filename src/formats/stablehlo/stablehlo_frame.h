@@ -32,6 +32,9 @@ hsc_instr *hsc__frame_build(hsc__frame *f);
 // The same, calling the computations of all regions of the operation.
 HSC_MUST_USE hsc_status *hsc__frame_build_calls(hsc__frame *f);
 
+// Builds a compare, with the direction and type of the attributes.
+HSC_MUST_USE hsc_status *hsc__frame_compare(hsc__frame *f);
+
 // stablehlo_devices.c
 HSC_MUST_USE hsc_status *hsc__import_infeed(hsc__frame *f);
 HSC_MUST_USE hsc_status *hsc__import_outfeed(hsc__frame *f);

@@ -15,11 +15,6 @@
 #include "formats/stablehlo/stablehlo_frame.h"
 #include "formats/stablehlo/stablehlo_refine.h"
 
-hsc_instr *hsc__frame_build(hsc__frame *f) {
-  f->instr = hsc_build(f->b, f->hlo, f->shape, f->count, f->operands);
-  return f->instr;
-}
-
 // A list of integers that is an operand: sizes that are known at run time only have no place in
 // HLO, but most are constants.
 static hsc_status *constant_dims(hsc__frame *f,
@@ -57,44 +52,6 @@ static hsc_dims filled(hsc__frame *f, int count, int64_t value) {
   for (int i = 0; i < count && i < HSC_MAX_RANK; i++)
     values[i] = value;
   return hsc_dims_copy(hsc__frame_arena(f), count < HSC_MAX_RANK ? count : HSC_MAX_RANK, values);
-}
-
-// StableHLO lets a reducer compute in a wider type than the operands have; HLO wants them converted
-// before.
-static void promote(hsc__frame *f, const hsc_computation *reducer) {
-  static const hsc_op ops[] = {HSC_OP_REDUCE, HSC_OP_REDUCE_WINDOW, HSC_OP_SCATTER,
-                               HSC_OP_ALL_REDUCE, HSC_OP_REDUCE_SCATTER};
-  bool known = false;
-  for (size_t i = 0; i < HSC_COUNT_OF(ops); i++)
-    known |= f->hlo == ops[i];
-  int of_each = reducer->parameter_count / 2;
-  if (!known || of_each < 1)
-    return;
-  for (int i = 0; i < f->count; i++) {
-    int k = f->hlo == HSC_OP_SCATTER && i > of_each ? i - of_each - 1 : i % of_each;
-    bool index = f->hlo == HSC_OP_SCATTER && i == of_each;
-    hsc_type type =
-        k < reducer->parameter_count ? reducer->parameters[k]->shape.type : HSC_TYPE_INVALID;
-    if (index || !hsc_shape_is_array(&f->operands[i]->shape) ||
-        f->operands[i]->shape.type == type || hsc_type_class_of(type) == HSC_CLASS_OTHER)
-      continue;
-    f->operands[i] = hsc_build_convert(f->b, type, f->operands[i]);
-  }
-}
-
-hsc_status *hsc__frame_build_calls(hsc__frame *f) {
-  if (!f->op->region_count)
-    return HSC_OP_ERR(INVALID_ARGUMENT, f->im, f->op,
-                      "it has no region, and computes nothing without one");
-  hsc_computation **called =
-      HSC_NEW_ARRAY(hsc__frame_arena(f), hsc_computation *, f->op->region_count + 1);
-  HSC_TRY(hsc_arena_status(hsc__frame_arena(f)));
-  for (int i = 0; i < f->op->region_count; i++)
-    HSC_TRY(hsc__import_region(f->im, f->op, i, f->op->name, &called[i]));
-  promote(f, called[0]);
-  f->instr = hsc_build_calls(f->b, f->hlo, f->shape, f->op->operand_count, f->operands,
-                             f->op->region_count, called);
-  return NULL;
 }
 
 static hsc_status *import_same(hsc__frame *f) {
@@ -235,32 +192,6 @@ static hsc_status *import_broadcast_in_dim(hsc__frame *f) {
   if (kept != d.count)
     x = hsc_build_reshape(f->b, x, kept, kept_dims);
   f->instr = hsc_build_broadcast(f->b, x, f->shape, hsc_dims_copy(hsc__frame_arena(f), kept, map));
-  return NULL;
-}
-
-static hsc_status *import_compare(hsc__frame *f) {
-  // VHLO's order
-  static const hsc_direction directions[] = {HSC_EQ, HSC_NE, HSC_GE, HSC_GT, HSC_LE, HSC_LT};
-  int64_t d = hsc__frame_int(f, "comparison_direction", -1);
-  int64_t type = hsc__frame_int(f, "compare_type", 0);
-  if (d < 0 || d >= (int64_t)HSC_COUNT_OF(directions))
-    return HSC_OP_ERR(INVALID_ARGUMENT, f->im, f->op, "an unknown direction");
-  hsc__frame_build(f)->attr.compare.direction = directions[d];
-  // the same order
-  f->instr->attr.compare.type =
-      type >= 0 && type <= 4 ? (hsc_compare_type)type : HSC_COMPARE_DEFAULT;
-  return NULL;
-}
-
-hsc_status *hsc__import_compare(hsc__importer *im,
-                                hsc_builder *b,
-                                hsc__mlir_op *op,
-                                hsc_instr **operands) {
-  hsc__frame f = {
-      .im = im, .b = b, .op = op, .hlo = HSC_OP_COMPARE, .operands = operands, .count = 2};
-  HSC_TRY(hsc__import_result_shape(im, op, &f.shape));
-  HSC_TRY(import_compare(&f));
-  hsc__import_set_results(b, op, f.instr);
   return NULL;
 }
 
@@ -677,6 +608,7 @@ static hsc_status *import_real_dynamic_slice(hsc__frame *f) {
 #define import_collective hsc__import_collective
 #define import_all_to_all hsc__import_all_to_all
 #define import_custom_call hsc__import_custom_call
+#define import_compare hsc__frame_compare
 
 static const struct {
   hsc_op hlo;

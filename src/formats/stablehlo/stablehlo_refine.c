@@ -45,7 +45,8 @@ static bool is_integers(hsc_type type) {
   return type == HSC_TYPE_PRED || hsc_type_is_integral(type);
 }
 
-bool hsc__refine_int(const hsc_instr *instr, int64_t index, int64_t *out) {
+// The value of a constant, element `index`; false when the instruction is none.
+static bool int_of_constant(const hsc_instr *instr, int64_t index, int64_t *out) {
   bool splat = instr->op == HSC_OP_BROADCAST && instr->operands[0]->op == HSC_OP_CONSTANT &&
                instr->operands[0]->shape.rank == 0;
   const hsc_instr *constant = splat ? instr->operands[0] : instr;
@@ -158,7 +159,7 @@ static hsc_status *listed_shape(const hsc__importer *im,
     return HSC_OP_ERR(INVALID_ARGUMENT, im, op, "%s: operand %d is no list of %d sizes",
                       op->written_name, operand, type->shape.rank);
   for (int d = 0; d < type->shape.rank; d++)
-    if (!hsc__refine_int(list, d, &dims[d]))
+    if (!int_of_constant(list, d, &dims[d]))
       return HSC_OP_ERR(UNIMPLEMENTED, im, op,
                         "%s: not built yet: a size that depends on what is computed, not on sizes "
                         "of arguments",
@@ -263,7 +264,7 @@ static hsc_status *assertion_failed(const hsc__importer *im, const hsc__mlir_op 
                  message.data[i + 1] <= '9' && message.data[i + 2] == '}';
     int operand = place ? message.data[i + 1] - '0' + 1 : 0;
     if (place && operand < op->operand_count &&
-        hsc__refine_int(op->operands[operand]->instr, 0, &value)) {
+        int_of_constant(op->operands[operand]->instr, 0, &value)) {
       hsc_bytes_printf(&text, "%lld", (long long)value);
       i += 2;
     } else {
@@ -281,7 +282,7 @@ static hsc_status *import_assertion(const hsc__importer *im, const hsc__mlir_op 
   int64_t holds = 0;
   if (op->operand_count < 1 || op->result_count)
     return HSC_OP_ERR(INVALID_ARGUMENT, im, op, "a shape assertion takes a condition");
-  if (!hsc__refine_int(op->operands[0]->instr, 0, &holds))
+  if (!int_of_constant(op->operands[0]->instr, 0, &holds))
     return HSC_OP_ERR(UNIMPLEMENTED, im, op,
                       "not built yet: a shape assertion about what is computed");
   return holds ? NULL : assertion_failed(im, op);
@@ -292,7 +293,7 @@ static hsc_status *list_of(
     const hsc__importer *im, const hsc__mlir_op *op, int operand, int count, int64_t *out_values) {
   const hsc_instr *list = op->operands[operand]->instr;
   for (int i = 0; i < count; i++)
-    if (!hsc__refine_int(list, i, &out_values[i]))
+    if (!int_of_constant(list, i, &out_values[i]))
       return HSC_OP_ERR(INVALID_ARGUMENT, im, op, "operand %d is no list of %d sizes", operand,
                         count);
   return NULL;
@@ -391,12 +392,12 @@ static hsc_status *import_moving_slice(hsc__importer *im,
   hsc_instr *start = op->operands[1]->instr;
   const hsc_instr *taken = rest_of_sum(op->operands[2]->instr, start);
   int rank = array->shape.rank;
-  if (hsc__refine_int(start, 0, &ones[0]) || !taken || start->shape.rank != 1 ||
+  if (int_of_constant(start, 0, &ones[0]) || !taken || start->shape.rank != 1 ||
       start->shape.dims[0] != rank)
     return NULL;
   for (int d = 0; d < rank; d++)
-    if (!hsc__refine_int(taken, d, &sizes[d]) ||
-        !hsc__refine_int(op->operands[3]->instr, d, &ones[d]) || ones[d] != 1)
+    if (!int_of_constant(taken, d, &sizes[d]) ||
+        !int_of_constant(op->operands[3]->instr, d, &ones[d]) || ones[d] != 1)
       return NULL;
   *out_done = true;
   hsc_arena *arena = im->module->arena;

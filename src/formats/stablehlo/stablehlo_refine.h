@@ -36,8 +36,6 @@ HSC_MUST_USE hsc_status *hsc__refine_infer(hsc__importer *im,
 bool hsc__refine_is_dynamic(const hsc__mlir_op *op);
 // Results that follow from sizes become constants.
 HSC_MUST_USE hsc_status *hsc__refine_fold(hsc__importer *im, hsc_builder *b, hsc__mlir_op *op);
-// The value of a constant, element `index`; false when the instruction is none.
-bool hsc__refine_int(const hsc_instr *instr, int64_t index, int64_t *out);
 // What only programs with symbolic dimensions have: custom calls that check sizes, operations whose
 // attributes are operands, slices whose size alone is known. *out_done false for others.
 HSC_MUST_USE hsc_status *hsc__refine_special(hsc__importer *im,

@@ -542,12 +542,13 @@ void hsc__known_deinit(hsc__known *k) {
   hsc_arena_destroy(k->arena);
 }
 
-const hsc_literal *hsc__known_value(hsc__known *k, hsc__frame *frame, const hsc_instr *instr) {
+// The value of an array; NULL = not known. Lives as long as its frame.
+static const hsc_literal *known_value(hsc__known *k, hsc__frame *frame, const hsc_instr *instr) {
   return frame ? array_value(k, frame, instr) : NULL;
 }
 
 int hsc__known_branch(hsc__known *k, hsc__frame *frame, const hsc_instr *conditional) {
-  const hsc_literal *index = hsc__known_value(k, frame, conditional->operands[0]);
+  const hsc_literal *index = known_value(k, frame, conditional->operands[0]);
   if (!index)
     return -1;
   int64_t branch = hsc_literal_get_int(index, 0);

@@ -46,8 +46,6 @@ hsc__frame *hsc__frame_called(hsc__known *k, hsc__frame *frame, const hsc_instr 
 bool hsc__frame_asked(const hsc__frame *frame);
 bool hsc__frame_knew(const hsc__frame *frame);
 
-// The value of an array; NULL = not known. Lives as long as its frame.
-const hsc_literal *hsc__known_value(hsc__known *k, hsc__frame *frame, const hsc_instr *instr);
 // Which branch of a conditional in `frame` is taken; -1 = not known.
 int hsc__known_branch(hsc__known *k, hsc__frame *frame, const hsc_instr *conditional);
 

@@ -12,26 +12,6 @@
 enum { MOST_SITES = 32, MOST_PLUGINS = 64 };
 static const int64_t ASK_LIMIT_NS = INT64_C(5) * 1000000000;
 
-static const hsc_vendor VENDORS[] = {
-#define VENDOR(name, library, sites, places, pip, hardware, env) \
-  {.device = name, \
-   .file = library, \
-   .in_python = sites, \
-   .elsewhere = places, \
-   .packages = pip, \
-   .on_hardware = hardware, \
-   .environment = env},
-#include "lab/devices/vendors.def"
-#undef VENDOR
-};
-
-const hsc_vendor *hsc_vendor_get(const char *device) {
-  for (size_t i = 0; i < HSC_COUNT_OF(VENDORS); i++)
-    if (!strcmp(VENDORS[i].device, device))
-      return &VENDORS[i];
-  return NULL;
-}
-
 // The next of `text`'s words between separators, in the arena; NULL at the end. *at moves.
 static const char *next_word(const char **at, const char *separators, hsc_arena *arena) {
   *at += strspn(*at, separators);
@@ -258,9 +238,8 @@ static void add_plugin(plugin_list *list, const char *name, const char *path, co
   const char *file = hsc_path_file(path);
   if (list->count >= MOST_PLUGINS || access(path, R_OK) != 0)
     return;
-  for (size_t i = 0; i < HSC_COUNT_OF(VENDORS); i++)  // has a row of its own
-    if (!strcmp(file, VENDORS[i].file))
-      return;
+  if (hsc_vendor_of_file(file))  // has a row of its own
+    return;
   for (size_t i = 0; i < list->count; i++)
     if (!strcmp(list->plugins[i].path, path))
       return;

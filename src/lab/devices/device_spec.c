@@ -11,23 +11,6 @@
 #include <stdlib.h>
 #include <strings.h>
 
-static const hsc_device_row ROWS[] = {
-#define DEVICE(device_name, device_variants, kind, device_about) \
-  {.name = device_name, \
-   .variants = device_variants, \
-   .about = device_about, \
-   .source = HSC_DEVICE_##kind},
-#include "lab/devices/devices.def"
-#undef DEVICE
-};
-
-size_t hsc_device_row_count(void) {
-  return HSC_COUNT_OF(ROWS);
-}
-const hsc_device_row *hsc_device_row_at(size_t index) {
-  return &ROWS[index];
-}
-
 const char *hsc_default_device(void) {
   const char *chosen = getenv("HLOSCOPE_DEVICE");
   return chosen && *chosen ? chosen : "cpu";
@@ -318,11 +301,11 @@ static const char *device_of_target(const char *name, hsc_arena *arena) {
 // The nearest of the names of devices and of the other names: "gpus" is nearer to "gpu" than to
 // "cpu".
 static const char *nearest_of(const char *text, const char *const *names) {
-  const char *all[HSC_COUNT_OF(ROWS) + HSC_COUNT_OF(OTHER_NAMES)];
-  for (size_t i = 0; i < HSC_COUNT_OF(ROWS); i++)
+  const char *all[HSC_DEVICE_ROWS + HSC_COUNT_OF(OTHER_NAMES)];
+  for (size_t i = 0; i < (size_t)HSC_DEVICE_ROWS; i++)
     all[i] = names[i];
   for (size_t i = 0; i < HSC_COUNT_OF(OTHER_NAMES); i++)
-    all[HSC_COUNT_OF(ROWS) + i] = OTHER_NAMES[i][0];
+    all[HSC_DEVICE_ROWS + i] = OTHER_NAMES[i][0];
   const char *meant = hsc_did_you_mean(text, all, HSC_COUNT_OF(all));
   for (size_t i = 0; meant && i < HSC_COUNT_OF(OTHER_NAMES); i++)
     if (meant == OTHER_NAMES[i][0])
@@ -370,11 +353,12 @@ hsc_status *hsc_device_spec_parse(const char *text, hsc_arena *arena, hsc_device
   size_t name_length = strcspn(text, ":@");
   size_t length = strcspn(text, "?");
   const hsc_device_row *row = NULL;
-  const char *names[HSC_COUNT_OF(ROWS)];
-  for (size_t i = 0; i < HSC_COUNT_OF(ROWS); i++) {
-    names[i] = ROWS[i].name;
-    if (strlen(ROWS[i].name) == name_length && !strncmp(ROWS[i].name, text, name_length))
-      row = &ROWS[i];
+  const char *names[HSC_DEVICE_ROWS];
+  for (size_t i = 0; i < (size_t)HSC_DEVICE_ROWS; i++) {
+    const hsc_device_row *candidate = hsc_device_row_at(i);
+    names[i] = candidate->name;
+    if (strlen(names[i]) == name_length && !strncmp(names[i], text, name_length))
+      row = candidate;
   }
   if (!row &&
       (memchr(text, '/', length) || (length > 3 && !strncmp(text + length - 3, ".so", 3)))) {

@@ -31,6 +31,12 @@ typedef struct hsc_device_row {
   const char *name, *variants, *about;
   hsc_device_source source;
 } hsc_device_row;
+enum {
+  HSC_DEVICE_ROWS = 0  // how many
+#define DEVICE(name, variants, kind, about) +1
+#include "lab/devices/devices.def"
+#undef DEVICE
+};
 size_t hsc_device_row_count(void);
 const hsc_device_row *hsc_device_row_at(size_t index);
 
@@ -61,7 +67,8 @@ typedef struct hsc_vendor {
   // columns of vendors.def
   const char *device, *file, *in_python, *elsewhere, *packages, *on_hardware, *environment;
 } hsc_vendor;
-const hsc_vendor *hsc_vendor_get(const char *device);  // NULL when there is no such row
+const hsc_vendor *hsc_vendor_get(const char *device);    // NULL when there is no such row
+const hsc_vendor *hsc_vendor_of_file(const char *file);  // a plugin's file name; NULL likewise
 // Where the vendor's plugin is: a directory or file of $HLOSCOPE_PLUGIN_PATH, its name in
 // $PJRT_NAMES_AND_LIBRARY_PATHS (tpu also: $TPU_LIBRARY_PATH), the package directories of the
 // Pythons of hsc_python_sites, the vendor's own places. NOT_FOUND lists where it looked, with what

@@ -119,12 +119,12 @@ bool hsc_task_is_stopped(const hsc_task_setting *setting) {
   return setting->stop && *setting->stop;
 }
 
-bool hsc_task_is_late(const hsc_task_setting *setting) {
+static bool is_late(const hsc_task_setting *setting) {
   return setting->deadline_ns && hsc_now_ns() >= setting->deadline_ns;
 }
 
 bool hsc_task_is_over(const hsc_task_setting *setting) {
-  return hsc_task_is_stopped(setting) || hsc_task_is_late(setting);
+  return hsc_task_is_stopped(setting) || is_late(setting);
 }
 
 int64_t hsc_task_limit(const hsc_task_setting *setting, int64_t limit_ns) {

@@ -96,10 +96,10 @@ typedef enum hsc_task_end {
   HSC_TASK_KILLED,   // somebody ended the worker each time it was tried: likewise
 } hsc_task_end;
 
-// Whether `stop` is set, or the deadline is past.
+// Whether `stop` is set.
 bool hsc_task_is_stopped(const hsc_task_setting *setting);
-bool hsc_task_is_late(const hsc_task_setting *setting);
-bool hsc_task_is_over(const hsc_task_setting *setting);  // either
+// Whether `stop` is set, or the deadline is past.
+bool hsc_task_is_over(const hsc_task_setting *setting);
 // `limit_ns` (< 0 = none), but no more than is left to the deadline, and 1 ms at least.
 int64_t hsc_task_limit(const hsc_task_setting *setting, int64_t limit_ns);
 // *worker, made where it is NULL, without the disk's cache of programs. Destroy it afterwards.

@@ -416,3 +416,21 @@ hsc_status *hsc_passes_collect(hsc_lab_worker *worker,
         "the device must honour xla_dump_to and xla_dump_module_metadata");
   return hsc_arena_status(list->arena);
 }
+
+char *hsc_passes_running(const char *log) {
+  static const char *const marks[] = {"HLO pass ", ": pass "};
+  const char *best = NULL;
+  for (size_t i = 0; log && i < HSC_COUNT_OF(marks); i++)
+    for (const char *at = log; (at = strstr(at, marks[i])); at++) {
+      const char *name = at + strlen(marks[i]);
+      if (!strncmp(name, "pipeline ", 9))
+        continue;  // "Running HLO pass pipeline on module ..."
+      if (!best || name > best)
+        best = name;
+    }
+  if (!best)
+    return NULL;
+  hsc_bytes out = {0};
+  hsc_bytes_append(&out, best, strcspn(best, " \n\t"));
+  return hsc_bytes_take(&out);
+}

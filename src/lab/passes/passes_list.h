@@ -142,3 +142,6 @@ HSC_MUST_USE hsc_status *hsc_pass_list_json(const hsc_pass_list *list,
                                             const char *program,
                                             const char *device,
                                             json_t **out_document);
+// The pass that a compiler's log names last: "HLO pass NAME" (XLA), "pass NAME" (ours). NULL =
+// none. Heap.
+char *hsc_passes_running(const char *log);

@@ -115,24 +115,6 @@ static json_t *items_json(item_list *list,
   return out;
 }
 
-char *hsc_passes_running(const char *log) {
-  static const char *const marks[] = {"HLO pass ", ": pass "};
-  const char *best = NULL;
-  for (size_t i = 0; log && i < HSC_COUNT_OF(marks); i++)
-    for (const char *at = log; (at = strstr(at, marks[i])); at++) {
-      const char *name = at + strlen(marks[i]);
-      if (!strncmp(name, "pipeline ", 9))
-        continue;  // "Running HLO pass pipeline on module ..."
-      if (!best || name > best)
-        best = name;
-    }
-  if (!best)
-    return NULL;
-  hsc_bytes out = {0};
-  hsc_bytes_append(&out, best, strcspn(best, " \n\t"));
-  return hsc_bytes_take(&out);
-}
-
 // The flame of a profile, or pipelines and passes where there is none.
 static void write_folded(const hsc_pass_list *list, const char *device, hsc_bytes *out) {
   if (list->flame && hsc_map_count(list->flame->stacks)) {

@@ -35,6 +35,3 @@ typedef struct hsc_passes_time_options {
 HSC_MUST_USE hsc_status *hsc_passes_time(const hsc_passes_time_options *options,
                                          json_t **out_result,
                                          hsc_bytes *out_folded);
-// The pass that a compiler's log names last: "HLO pass NAME" (XLA), "pass NAME" (ours). NULL =
-// none. Heap.
-char *hsc_passes_running(const char *log);

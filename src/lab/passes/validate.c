@@ -21,8 +21,6 @@
 
 // Stages in a row that a runner may fail to get through before it is given up.
 enum { MOST_TIMEOUTS = 2 };
-// Seconds that the evaluator gets for the first stage where another runner stands by.
-static const double FIRST_STAGE_S = 20;
 
 // Writes a stage as HLO text without the custom calls that are known. `dump` NULL: the program as
 // it was written, by our own reading of it. *out_path is in the arena.
@@ -54,57 +52,6 @@ static hsc_status *lower_stage(hsc_validation *v,
   return status;
 }
 
-const char *hsc__validate_over(const hsc_validate_options *o) {
-  if (o->stop && *o->stop)
-    return "interrupted";
-  return o->deadline_ns && hsc_now_ns() > o->deadline_ns ? "the time budget was over" : NULL;
-}
-
-// What a job gets: its own limit, and no more than is left of the whole.
-int64_t hsc__validate_limit(const hsc_validate_options *o, int64_t limit_ns) {
-  static const int64_t least_ns = 1000000;
-  if (!o->deadline_ns)
-    return limit_ns;
-  int64_t left_ns = o->deadline_ns - hsc_now_ns();
-  if (left_ns < least_ns)
-    left_ns = least_ns;
-  return left_ns < limit_ns ? left_ns : limit_ns;
-}
-
-hsc_status *hsc__validate_run(hsc_validation *v,
-                              const char *path,
-                              const char *outputs_dir,
-                              double perturbation,
-                              hsc_answer *answer) {
-  int64_t limit_ns = hsc__validate_limit(v->options, v->options->limit_ns);
-  bool evaluator = hsc_lab_worker_spec(v->runner)->source == HSC_DEVICE_EVALUATOR;
-  json_t *request =
-      json_pack("{s:s, s:s, s:I, s:s}", "job", evaluator ? "evaluate" : "run", "program", path,
-                "seed", (json_int_t)v->options->seed, "save_to", outputs_dir);
-  if (!request)
-    return hsc_status_out_of_memory();
-  if (v->options->data)
-    json_object_set(request, "data", v->options->data);
-  if (perturbation > 0)
-    json_object_set_new(request, "perturb", json_real(perturbation));
-  if (!evaluator)
-    json_object_set_new(request, "cache", json_pack("[s]", "memory"));
-  // where another one stands by, a runner that is too slow for the program is seen at once
-  if (v->options->second_runner && evaluator)
-    limit_ns = (int64_t)fmin((double)limit_ns, FIRST_STAGE_S * 1e9);
-  hsc_status *status = hsc_lab_worker_call(v->runner, request, limit_ns, answer);
-  json_decref(request);
-  if (!status && !evaluator && answer->outcome == HSC_OUTCOME_OK) {
-    json_t *drop = json_pack("{s:s}", "job", "drop");
-    hsc_answer dropped;
-    status = hsc_lab_worker_call(v->runner, drop, v->options->limit_ns, &dropped);
-    if (!status)
-      hsc_answer_deinit(&dropped);
-    json_decref(drop);
-  }
-  return status;
-}
-
 // The first pass may be a small one: a later pass that moves the numbers much further is reported
 // as well.
 static void note_jump(hsc_validation *v, json_t *stage) {
@@ -121,13 +68,6 @@ static void note_jump(hsc_validation *v, json_t *stage) {
 }
 
 // ---- the stages ---------------------------------------------------------------------------------
-
-json_t *hsc__validate_new_stage(const hsc_pass_row *row, int64_t run) {
-  return json_pack("{s:o, s:s, s:s, s:o, s:n, s:n, s:n, s:n, s:n, s:n, s:i}", "run",
-                   run < 0 ? json_null() : json_integer((json_int_t)run), "pipeline", row->pipeline,
-                   "pass", row->pass, "verdict", json_null(), "max_abs", "max_ulp", "decided_by",
-                   "bound", "skipped", "where", "lowered", 0);
-}
 
 // A stage whose numbers differ: what the evaluator, which is right by definition, says of it and
 // the last good one. Where it finds the same outputs the difference is the runner's own rounding;
@@ -161,35 +101,6 @@ static hsc_status *look_into(
     json_object_set_new(v->first, "instruction_unknown", json_string(hsc_status_message(failed)));
   hsc_status_free(failed);
   return v->first ? NULL : hsc_status_out_of_memory();
-}
-
-static void skip(json_t *stage, const char *reason) {
-  json_object_set_new(stage, "verdict", json_null());
-  json_object_set_new(stage, "skipped", json_string(reason));
-}
-
-void hsc__validate_enter(hsc_validation *v, json_t *stage, hsc_arena *arena) {
-  json_t *run = json_object_get(stage, "run");
-  const char *pass = json_string_value(json_object_get(stage, "pass"));
-  hsc_finding finding = HSC_FINDING_EQUAL;
-  bool compared = hsc_finding_parse(json_string_value(json_object_get(stage, "verdict")), &finding);
-  const char *name =
-      json_is_integer(run)
-          ? hsc_arena_printf(arena, "run %lld, %s", (long long)json_integer_value(run), pass)
-          : hsc_arena_strdup(arena, pass);
-  if (v->draws && compared && finding == HSC_FINDING_DIFFERENT) {
-    skip(stage, "the program draws random numbers (rng), and each device draws its own");
-    compared = false;
-  }
-  if (!name)
-    name = "a stage";
-  if (compared) {
-    hsc_agreement_compared(v->agreement, name, finding);
-    return;
-  }
-  const char *reason = json_string_value(json_object_get(stage, "skipped"));
-  hsc_agreement_gap(v->agreement, json_pack("{s:O, s:s}", "run", run, "pass", pass), name,
-                    reason ? reason : "it was not run");
 }
 
 // The evaluator did not get through the first stage, and another runner stands by: it takes over.
@@ -309,7 +220,7 @@ static hsc_status *take_stage(hsc_validation *v,
   if (made && !hsc_outputs_same(v->first_outputs, made, "shape"))
     reason = "its outputs have other shapes than the program's";
   if (reason) {
-    skip(stage, reason);
+    hsc__validate_skip(stage, reason);
     keep_last(v, NULL, NULL);
     hsc__validate_enter(v, stage, arena);
     goto done;
@@ -362,7 +273,7 @@ static hsc_status *take_stages(hsc_validation *v, const hsc_pass_list *list) {
     if (over) {
       json_t *stage = hsc__validate_new_stage(row, (int64_t)i);
       json_array_append_new(v->stages, stage);
-      skip(stage, over);
+      hsc__validate_skip(stage, over);
       keep_last(v, NULL, NULL);
       hsc__validate_enter(v, stage, list->arena);
       continue;

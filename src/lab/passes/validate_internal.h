@@ -39,7 +39,7 @@ typedef struct hsc_validation {
   int timeouts;  // stages in a row that the runner did not get through
 } hsc_validation;
 
-// validate.c
+// validate_stage.c
 // Runs a stage's file on the runner, its outputs as files; perturbation: of its inputs, 0 = none.
 HSC_MUST_USE hsc_status *hsc__validate_run(hsc_validation *v,
                                            const char *path,
@@ -52,6 +52,8 @@ const char *hsc__validate_over(const hsc_validate_options *options);
 int64_t hsc__validate_limit(const hsc_validate_options *options, int64_t limit_ns);
 // A row of "stages"; run -1 = none: no pass of the compiler's made it.
 json_t *hsc__validate_new_stage(const hsc_pass_row *row, int64_t run);
+// A stage that was not compared, and why not.
+void hsc__validate_skip(json_t *stage, const char *reason);
 // Tells the agreement of a finished stage: compared, or not and why.
 void hsc__validate_enter(hsc_validation *v, json_t *stage, hsc_arena *arena);
 

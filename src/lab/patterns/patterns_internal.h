@@ -72,20 +72,27 @@ HSC_MUST_USE hsc_status *hsc__patterns_plan(patterns_run *run);
 json_t *hsc__patterns_configuration(const patterns_run *run);
 void hsc__patterns_plan_hash(const patterns_run *run, char out_text[33]);
 
-// ---- measuring (patterns_measure.c, patterns_measure_model.c, patterns_puzzle.c) ----------------
-HSC_MUST_USE hsc_status *hsc__patterns_measure(patterns_run *run);
-HSC_MUST_USE hsc_status *hsc__patterns_measure_model(patterns_run *run);
-HSC_MUST_USE hsc_status *hsc__patterns_puzzle(patterns_run *run);
+// ---- one task (patterns_task.c) -----------------------------------------------------------------
+// with program, transforms, executions, syncs, feed
+json_t *hsc__patterns_request(const pattern_config *config, const char *job);
+// The answer of a task that went well in an earlier run of the same plan: a new reference; NULL =
+// none.
+HSC_MUST_USE hsc_status *hsc__patterns_stored(patterns_run *run,
+                                              const char *key,
+                                              json_t **out_body);
 // Does one task, or takes it from the store when it was done before. *out_body NULL: it failed
 // (recorded, also in config->failures), or the run was interrupted. config may be NULL.
 HSC_MUST_USE hsc_status *hsc__patterns_task(
     patterns_run *run, pattern_config *config, const char *key, json_t *request, json_t **out_body);
 // Whether the user, or the budget of the whole, ended it.
 bool hsc__patterns_is_over(patterns_run *run);
+
+// ---- measuring (patterns_measure.c, patterns_measure_model.c, patterns_puzzle.c) ----------------
+HSC_MUST_USE hsc_status *hsc__patterns_measure(patterns_run *run);
+HSC_MUST_USE hsc_status *hsc__patterns_measure_model(patterns_run *run);
+HSC_MUST_USE hsc_status *hsc__patterns_puzzle(patterns_run *run);
 // Counts what each configuration does  (patterns_work.c)
 HSC_MUST_USE hsc_status *hsc__patterns_work(patterns_run *run);
-// with program, transforms, executions, syncs, feed
-json_t *hsc__patterns_request(const pattern_config *config, const char *job);
 
 // ---- analysis -----------------------------------------------------------------------------------
 // Seconds of the series ns[n]: n, mean, median, low, high, min, max, std, mad.  (patterns_series.c)

@@ -37,7 +37,9 @@ hsc_status *hsc_output_read(json_t *output, hsc_arena *arena, hsc_literal **out_
   return status;
 }
 
-double hsc_outputs_tolerance(const hsc_literal *literal, double *out_scale) {
+// How far apart two results may lie and still be the same computation in another order: a multiple
+// of the type's precision, of the largest value (*out_scale, finite values only).
+static double tolerance_of(const hsc_literal *literal, double *out_scale) {
   *out_scale = 0;
   int64_t n = hsc_shape_elements(&literal->shape);
   for (int64_t i = 0; i < n; i++) {
@@ -63,7 +65,7 @@ double hsc_outputs_tolerance(const hsc_literal *literal, double *out_scale) {
 
 double hsc_outputs_allowed(const hsc_literal *literal, double factor) {
   double scale;
-  double tolerance = hsc_outputs_tolerance(literal, &scale);
+  double tolerance = tolerance_of(literal, &scale);
   bool is_double = hsc_type_real_part(literal->shape.type) == HSC_TYPE_F64;
   double flushed = is_double ? 0x1p-1022 : 0x1p-126;
   return factor * tolerance * scale + (tolerance > 0 ? flushed : 0);
@@ -162,7 +164,7 @@ hsc_status *hsc_compare_outputs(
       status = hsc_literal_compare(x, y, &d);
     if (!status) {
       double scale;
-      double tolerance = hsc_outputs_tolerance(x, &scale);
+      double tolerance = tolerance_of(x, &scale);
       bool equal = d.max_ulp == 0 && d.nan_mismatches == 0 && d.max_abs == 0;
       double allowed = hsc_outputs_allowed(x, 1);
       bool close = d.nan_mismatches == 0 && d.max_abs <= allowed;

@@ -6,11 +6,10 @@
 
 #include "hlo/ir/hlo.h"
 
-// How far apart two results may lie and still be the same computation in another order: a multiple
-// of the type's precision, of the largest value (*out_scale, finite values only).
-double hsc_outputs_tolerance(const hsc_literal *literal, double *out_scale);
-// That as an absolute difference, `factor` times the tolerance. Results below the type's smallest
-// normal number may be flushed to zero, as XLA:CPU does: such a difference is always allowed.
+// How far apart two results may lie and still be the same computation in another order: `factor`
+// times the tolerance of their type, a multiple of its precision, of the largest finite value.
+// Results below the type's smallest normal number may be flushed to zero, as XLA:CPU does: such a
+// difference is always allowed.
 double hsc_outputs_allowed(const hsc_literal *literal, double factor);
 // left and right: "outputs" of a run job whose files are there. Appends one object an output:
 // "device" (right_name), "against" (left_name), "output", "shape", "max_abs", "max_rel", "max_ulp"

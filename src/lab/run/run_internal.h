@@ -44,7 +44,13 @@ HSC_MUST_USE hsc_status *hsc__run_start(const hsc_run_options *options,
 HSC_MUST_USE hsc_status *hsc__run_blocks(const hsc_run_options *options,
                                          hsc__device_run *devices,
                                          size_t count);
+// After the last block: ends the samples, asks what is known of the compiled program, lets the
+// process go.
+HSC_MUST_USE hsc_status *hsc__run_finish(const hsc_run_options *options, hsc__device_run *device);
 void hsc__run_release(hsc__device_run *device);  // answers, worker, series, status
+
+// run_document.c: a row of "devices". New reference; NULL = no memory.
+json_t *hsc__run_device_json(const hsc_run_options *options, hsc__device_run *device);
 
 // Further processes of each device, after the first (run_speed.c). round_s: what the first process
 // of all took. Errors: those of the lab; what a
@@ -52,7 +58,6 @@ void hsc__run_release(hsc__device_run *device);  // answers, worker, series, sta
 HSC_MUST_USE hsc_status *hsc__run_processes(const hsc_run_options *options,
                                             double round_s,
                                             hsc__device_run *devices);
-// "speed" and "environment" of the document: every further device against the first that has
 // Adds a row to `rows` for each output of each further device, and to the document "verdict",
 // "coverage", "headline" and "bounds". scratch: a directory for what is derived.
 HSC_MUST_USE hsc_status *hsc__run_compare_numbers(const hsc_run_options *o,
@@ -61,6 +66,7 @@ HSC_MUST_USE hsc_status *hsc__run_compare_numbers(const hsc_run_options *o,
                                                   json_t *rows,
                                                   json_t *result);
 
+// "speed" and "environment" of the document: every further device against the first that has
 // times. A claim needs processes (hsc_stats_compare_processes).
 HSC_MUST_USE hsc_status *hsc__run_compare_speed(const hsc_run_options *options,
                                                 const hsc__device_run *devices,

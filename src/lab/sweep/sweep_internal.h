@@ -89,18 +89,18 @@ HSC_MUST_USE hsc_status *hsc__sweep_do(const hsc_sweep_run_options *options,
                                        hsc__sweep_slot **slot,
                                        json_t **out_row);
 
-// ---- running (sweep_run.c) ----
+// ---- running ----
 
-// Results so far, checked: of the same plan and build. FAILED_PRECONDITION else.
+// sweep_begin.c: results so far, checked: of the same plan and build. FAILED_PRECONDITION else.
 HSC_MUST_USE hsc_status *hsc__sweep_wanted(const hsc_sweep_run_options *options,
                                            const json_t *identity,
                                            bool *wanted,
                                            int64_t *out_before);
-// sweep_ranks.c
-HSC_MUST_USE hsc_status *hsc__sweep_run_ranks(const hsc_sweep_run_options *options,
-                                              hsc_sweep_summary *out_summary);
 // What came of a task into the store of this process.
 HSC_MUST_USE hsc_status *hsc__sweep_keep(const hsc_task_table *tasks, const json_t *row);
 HSC_MUST_USE hsc_status *hsc__sweep_begin(const hsc_sweep_run_options *options,
                                           const json_t *identity,
                                           hsc_task_table *out_tasks);
+// sweep_ranks.c
+HSC_MUST_USE hsc_status *hsc__sweep_run_ranks(const hsc_sweep_run_options *options,
+                                              hsc_sweep_summary *out_summary);
