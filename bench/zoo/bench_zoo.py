@@ -13,10 +13,10 @@ programs. Both sides sit in a worker each, as in bench/vs_xla.py, and take turns
 turn runs a program for about --block-ms. A ratio (hloscope / XLA:CPU) is made from the medians of
 one round; what is shown is the median of the rounds with a 95 % bootstrap interval. `processor` is
 the ratio of the processor time of all threads of the two workers: on a machine that others use it
-says more than the clock. `limit` is the least time by the machine's measured peaks: what
-the best known algorithm computes, at the rate for its type (`hloscope devices --calibrate`), bytes
-of arguments and results once, at the rate of sums over as many bytes (those that fit a cache are
-read from it), 2 us of dispatch; `share` is limit / run. A share above 1.1 is of no limit: the row
+says more than the clock. `limit` is the least time by the machine's measured peaks: what the best known
+algorithm computes, at the rate for its type (`hloscope devices --calibrate`), bytes of arguments
+and results once, at the rate of sums over as many bytes (those that fit a cache are read from it),
+the dispatch of a sum of nothing; `share` is limit / run. A share above 1.1 is of no limit: the row
 says so, and the last row counts them. `memory` is the ratio of what the workers' resident
 sets grew to while each compiled and ran the program once, inputs included, at least a MiB: measured
 after the rounds, ours in a worker of its own for each program, XLA:CPU's in one that gives freed
@@ -52,7 +52,6 @@ from vs_xla import (
     version,
 )
 
-DISPATCH_SECONDS = 2e-6
 # What a worker grows by less than this says nothing of a program: its allocator had it already.
 LEAST_GROWTH_BYTES = 1 << 20
 # Operations a second beside those in f32, for the limit: what vector registers hold of the type,
@@ -275,7 +274,7 @@ def moved_bytes(shapes):
 
 def byte_rates(side, folder):
     """[(bytes, bytes/s)], by rising size: the fastest of several sums over each level's bytes,
-    without what a sum of nothing takes."""
+    without what a sum of nothing takes; and the seconds of that, which are those of a dispatch."""
 
     def least_seconds(count):
         path = folder / f"sum_{count}.hlo"
@@ -296,7 +295,7 @@ def byte_rates(side, folder):
     # No level is faster than a smaller one: what looks so was measured at a bad moment.
     for at in range(len(found) - 2, -1, -1):
         found[at] = (found[at][0], max(found[at][1], found[at + 1][1]))
-    return found
+    return found, nothing
 
 
 def byte_seconds(size, rates):
@@ -327,7 +326,7 @@ def limit(result, peaks):
     return max(
         (flops / rate, "flops"),
         (byte_seconds(moved_bytes(shapes), peaks[1]), "bytes"),
-        (DISPATCH_SECONDS, "dispatch"),
+        (peaks[2], "dispatch"),
     )
 
 
@@ -495,7 +494,7 @@ def main():
         return [Xla(python), Hloscope(options.hloscope, options.plugin)]
 
     sides = make_sides()
-    peaks = (row["flop_rate"], byte_rates(sides[1], folder))
+    peaks = (row["flop_rate"], *byte_rates(sides[1], folder))
     results = measure(sides, rows, options)
     for side in sides:
         side.worker.close()
