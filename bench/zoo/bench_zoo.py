@@ -13,16 +13,17 @@ programs. Both sides sit in a worker each, as in bench/vs_xla.py, and take turns
 turn runs a program for about --block-ms. A ratio (hloscope / XLA:CPU) is made from the medians of
 one round; what is shown is the median of the rounds with a 95 % bootstrap interval. `processor` is
 the ratio of the processor time of all threads of the two workers: on a machine that others use it
-says more than the clock. `limit` is the least time by the machine's measured peaks: what the best known
-algorithm computes, at the rate for its type (`hloscope devices --calibrate`), bytes of arguments
-and results once, at the rate of sums over as many bytes (those that fit a cache are read from it),
-the dispatch of a sum of nothing; `share` is limit / run. A share above 1.1 is of no limit: the row
-says so, and the last row counts them. `memory` is the ratio of what the workers' resident
-sets grew to while each compiled and ran the program once, inputs included, at least a MiB: measured
-after the rounds, ours in a worker of its own for each program, XLA:CPU's in one that gives freed
-blocks back (--no-memory leaves it out). Pages of files are left out on both sides: libraries are
-shared by all processes, and XLA:CPU's worker has met them all after a few programs. So is the copy
-of the inputs that our worker keeps beside the device's, to give them to other devices. Sorted by ratio, the slowest first.
+says more than the clock. `limit` is the least time by the machine's measured peaks: what the best
+known algorithm computes, at the rate for its type (`hloscope devices --calibrate`), bytes of
+arguments and results once, at the rate of sums over as many bytes (those that fit a cache are read
+from it), the dispatch of a sum of nothing; `share` is limit / run. A share above 1.1 is of no
+limit: the row says so, and the last row counts them. `memory` is the ratio of what the workers'
+resident sets grew to while each compiled and ran the program once, inputs included, at least a MiB:
+measured after the rounds, ours in a worker of its own for each program, XLA:CPU's in one that gives
+freed blocks back (--no-memory leaves it out). Pages of files are left out on both sides: libraries
+are shared by all processes, and XLA:CPU's worker has met them all after a few programs. So is the
+copy of the inputs that our worker keeps beside the device's, to give them to other devices. Sorted
+by ratio, the slowest first.
 """
 
 import argparse
