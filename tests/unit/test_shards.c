@@ -190,6 +190,22 @@ static void shardings_in_xlas_form_are_axes_of_a_mesh(void **state) {
   hsc_status_free(status);
 }
 
+// A dimension of two is not cut by half of an axis of four, which no mesh of the program has.
+static void axes_are_as_coarse_as_the_shardings_allow(void **state) {
+  (void)state;
+  hsc_module *module = NULL;
+  EXPECT_OK(hsc_program_read_for(
+      hsc_view_of("module attributes {mhlo.num_partitions = 8 : i32} {\n  func.func public "
+                  "@main(%a: tensor<8x4xf32> {mhlo.sharding = \"{devices=[4,2]<=[8]}\"}) -> "
+                  "tensor<2x4x4xf32> {\n    %r = stablehlo.reshape %a : (tensor<8x4xf32>) -> "
+                  "tensor<2x4x4xf32>\n    return %r : tensor<2x4x4xf32>\n  }\n}\n"),
+      NULL, 8, &module));
+  assert_int_equal(module->entry->parameters[0]->shape.dims[0], 2);
+  assert_int_equal(module->entry->root->shape.dims[0], 2);
+  assert_int_equal(module->entry->root->shape.dims[2], 2);
+  hsc_module_destroy(module);
+}
+
 static const char LOOP[] =
     "HloModule m, num_partitions=8\n\n"
     "add { a = f32[] parameter(0)\n  b = f32[] parameter(1)\n  ROOT s = f32[] add(a, b) }\n\n"
@@ -383,6 +399,7 @@ int main(void) {
       cmocka_unit_test(what_nothing_is_said_of_is_free),
       cmocka_unit_test(values_of_manual_computations_are_each_devices_own),
       cmocka_unit_test(shardings_in_xlas_form_are_axes_of_a_mesh),
+      cmocka_unit_test(axes_are_as_coarse_as_the_shardings_allow),
       cmocka_unit_test(collectives_have_times_axes_and_what_lies_between),
       cmocka_unit_test(a_loop_counts_as_often_as_its_trips_say),
       cmocka_unit_test(what_is_alive_at_the_peak_is_named),

@@ -172,6 +172,22 @@ static bool order_factors(hsc__mesh *mesh, const hsc_pieces *all, int count) {
   return false;
 }
 
+// Factors that all shardings have together are one axis: results are never cut by less than what the
+// program's own mesh can have had.
+static void join_axes(hsc__mesh *mesh, const hsc_pieces *all, int count) {
+  for (int a = 0; a + 1 < mesh->axis_count;) {
+    hsc__mesh joined = *mesh;
+    joined.axis_sizes[a] *= joined.axis_sizes[a + 1];
+    joined.axis_count--;
+    for (int k = a + 1; k < joined.axis_count; k++)
+      joined.axis_sizes[k] = mesh->axis_sizes[k + 1];
+    if (expresses(&joined, all, count))
+      *mesh = joined;
+    else
+      a++;
+  }
+}
+
 // The devices in the order in which a sharding lists them, where it gives each one a piece or a
 // copy of its own.
 static hsc_status *listed_order(hsc__importer *im, const said *s, const int64_t **out_order) {
@@ -212,6 +228,8 @@ static hsc_status *find_mesh(xla_reader *r, hsc__mesh *mesh, bool *out_found) {
     if (mesh->device_ids)
       *out_found = order_factors(mesh, all, r->count);
   }
+  if (*out_found)
+    join_axes(mesh, all, r->count);
   return NULL;
 }
 
