@@ -172,7 +172,7 @@ static bool order_factors(hsc__mesh *mesh, const hsc_pieces *all, int count) {
   return false;
 }
 
-// Factors that all shardings have together are one axis: results are never cut by less than what the
+// Factors that all shardings have together are one axis: results are never cut by less than the
 // program's own mesh can have had.
 static void join_axes(hsc__mesh *mesh, const hsc_pieces *all, int count) {
   for (int a = 0; a + 1 < mesh->axis_count;) {
