@@ -144,6 +144,27 @@ static void values_of_manual_computations_are_each_devices_own(void **state) {
   hsc_status_free(status);
 }
 
+// A part along "d" that comes back as the part along "m": an argument with the result's sharding.
+static void an_argument_of_a_manual_computation_comes_back(void **state) {
+  (void)state;
+  hsc_module *module = NULL;
+  EXPECT_OK(hsc_program_read(
+      hsc_view_of(
+          "module attributes {mhlo.num_partitions = 4 : i32} {\n"
+          "  sdy.mesh @mesh = <[\"d\"=2, \"m\"=2]>\n"
+          "  func.func public @main(%a: tensor<8xf32> {sdy.sharding = #sdy.sharding<@mesh, "
+          "[{\"d\"}]>}) -> (tensor<8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{\"m\"}]>}) {\n"
+          "    %r = sdy.manual_computation(%a) in_shardings=[<@mesh, [{\"d\"}]>]"
+          " out_shardings=[<@mesh, [{\"m\"}]>] manual_axes={\"d\", \"m\"} (%x: tensor<4xf32>) {\n"
+          "      sdy.return %x : tensor<4xf32>\n    } : (tensor<8xf32>) -> tensor<8xf32>\n"
+          "    return %r : tensor<8xf32>\n  }\n}\n"),
+      NULL, &module));
+  assert_int_equal(module->entry->root->op, HSC_OP_COPY);
+  assert_string_equal(module->entry->root->sharding,
+                      "{devices=[2,2]0,2,1,3 last_tile_dim_replicate}");
+  hsc_module_destroy(module);
+}
+
 #define XLA_PROGRAM(in, between, out) \
   "module attributes {mhlo.num_partitions = 6 : i32} {\n  func.func public @main(%a: " \
   "tensor<6x12xf32> {mhlo.sharding = \"" in "\"}) -> (tensor<6x12xf32> {mhlo.sharding = \"" out \
@@ -398,6 +419,7 @@ int main(void) {
       cmocka_unit_test(partitions_come_from_attributes_meshes_and_shardings),
       cmocka_unit_test(what_nothing_is_said_of_is_free),
       cmocka_unit_test(values_of_manual_computations_are_each_devices_own),
+      cmocka_unit_test(an_argument_of_a_manual_computation_comes_back),
       cmocka_unit_test(shardings_in_xlas_form_are_axes_of_a_mesh),
       cmocka_unit_test(axes_are_as_coarse_as_the_shardings_allow),
       cmocka_unit_test(collectives_have_times_axes_and_what_lies_between),

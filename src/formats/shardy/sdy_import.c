@@ -427,6 +427,15 @@ hsc_status *hsc__sdy_enter_manual(hsc__importer *im,
   return whole_fix(im, *in_out_part, &l);
 }
 
+// An argument that comes back as it went in: the copies are taken out in the end, and what is left
+// must not be mistaken for an instruction that can have a sharding of its own.
+hsc_instr *hsc__sdy_behind_copies(hsc_instr *instr) {
+  const hsc__whole *whole = instr->scratch;
+  for (; instr->op == HSC_OP_COPY && whole && whole->is_fixed; whole = instr->scratch)
+    instr = instr->operands[0];
+  return instr;
+}
+
 // For one device a manual computation is what it holds, where its pieces are the wholes.
 static hsc_status *import_undivided(hsc__importer *im,
                                     hsc_builder *b,
@@ -488,7 +497,7 @@ hsc_status *hsc__sdy_manual_computation(hsc__importer *im, hsc_builder *b, hsc__
     hsc_shape whole, local;
     HSC_TRY(hsc__import_shape(im, op, op->results[i].type, &whole));
     HSC_TRY(read_layout(im, op, out->elements[i], manual, &whole, &l));
-    hsc_instr *value = terminator->operands[i]->instr;
+    hsc_instr *value = hsc__sdy_behind_copies(terminator->operands[i]->instr);
     op->results[i].instr = value;
     if (!l.is_cut)
       continue;

@@ -172,6 +172,8 @@ HSC_MUST_USE hsc_status *hsc__sdy_enter_manual(hsc__importer *im,
                                                const hsc__mesh *mesh,
                                                unsigned manual,
                                                hsc_instr **in_out_part);
+// The value without the copies that stand for it until the end of the import.
+hsc_instr *hsc__sdy_behind_copies(hsc_instr *instr);
 // Whether two places differ in nothing but the axes that cut this dimension.
 bool hsc__layout_beside(const hsc__layout *layout,
                         int dim,

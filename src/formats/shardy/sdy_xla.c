@@ -304,6 +304,7 @@ static hsc_status *leave(hsc__importer *im,
                          hsc_instr **in_out_value) {
   hsc__layout l;
   hsc_shape part;
+  *in_out_value = hsc__sdy_behind_copies(*in_out_value);
   HSC_TRY(hsc__sdy_xla_layout(im, op, sharding_of(op), whole->rank, &l));
   if (!l.is_cut)
     return NULL;
