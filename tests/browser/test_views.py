@@ -778,7 +778,7 @@ def main():
     # load: those of the pictures are given.
     os.makedirs(f"{directory}/cache")
     with open(f"{directory}/cache/peaks.json", "w") as f:
-        json.dump({"device": "cpu", "flops": 211.9e9, "bytes": 12.61e9}, f)
+        json.dump({"device": "cpu", "flops": 211.9e9, "bytes": 12.61e9, "lost": 0.0}, f)
     os.environ["HLOSCOPE_CACHE_DIR"] = f"{directory}/cache"
     inputs = []
     for make in (patterns, ablate, passes, times, difference, runs, doctor):
