@@ -188,12 +188,42 @@ static void files_that_are_no_store_are_refused(void **state) {
   EXPECT_CODE(FAILED_PRECONDITION, hsc_store_open(other, &store));
 }
 
+// A store made when a column had another comment, or another one beside it.
+static void what_is_said_about_columns_may_change(void **state) {
+  static const char other_words[] =
+      "PRAGMA writable_schema = ON;"
+      "UPDATE sqlite_master SET sql = replace(sql, '-- hash', '--   the hash') "
+      "WHERE name = 'experiment';";
+  static const char other_column[] =
+      "PRAGMA writable_schema = ON;"
+      "UPDATE sqlite_master SET sql = replace(sql, 'seed  ', 'sown  ') "
+      "WHERE name = 'experiment';";
+  hsc_store *store;
+  sqlite3 *db;
+  EXPECT_OK(hsc_store_open(path, &store));
+  hsc_store_close(store);
+  assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+  assert_int_equal(sqlite3_exec(db, other_words, NULL, NULL, NULL), SQLITE_OK);
+  assert_int_equal(sqlite3_changes(db), 1);
+  sqlite3_close(db);
+  EXPECT_OK(hsc_store_open(path, &store));
+  hsc_store_close(store);
+  assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+  assert_int_equal(sqlite3_exec(db, other_column, NULL, NULL, NULL), SQLITE_OK);
+  sqlite3_close(db);
+  hsc_status *status = hsc_store_open(path, &store);
+  assert_non_null(status);
+  assert_non_null(strstr(hsc_status_message(status), "its tables are not hloscope's"));
+  hsc_status_free(status);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(tasks_come_back_as_they_went_in),
       cmocka_unit_test(experiments_are_listed_and_resumed),
       cmocka_unit_test(a_killed_writer_loses_nothing),
       cmocka_unit_test(files_that_are_no_store_are_refused),
+      cmocka_unit_test_setup_teardown(what_is_said_about_columns_may_change, make_dir, remove_dir),
   };
   return cmocka_run_group_tests(tests, make_dir, remove_dir);
 }

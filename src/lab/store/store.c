@@ -173,7 +173,7 @@ static hsc_status *migrate(hsc_store *store) {
   return status;
 }
 
-// The tables are those that the migrations make, word for word: no columns that compute, no views.
+// The tables are those that the migrations make: no columns that compute, no views.
 static hsc_status *check_tables(hsc_store *store) {
   sqlite3_stmt *statement = NULL;
   bool row = false;
@@ -185,7 +185,7 @@ static hsc_status *check_tables(hsc_store *store) {
   while (!(status = sql_step(store, statement, &row)) && row) {
     const char *sql = (const char *)sqlite3_column_text(statement, 0);
     for (size_t i = 0; sql && *sql && i < HSC_COUNT_OF(MIGRATIONS); i++)
-      known += strstr(MIGRATIONS[i].sql, sql) != NULL;
+      known += hsc__store_says(MIGRATIONS[i].sql, sql);
   }
   sqlite3_finalize(statement);
   if (!status && known != 3)

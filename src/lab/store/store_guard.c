@@ -1,6 +1,8 @@
 // store_guard.c - a result store, and what lies beside it, may have been put there to do harm.
 #include "lab/store/store_guard_internal.h"
 
+#include <ctype.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -58,4 +60,33 @@ void hsc__store_trust_nothing(sqlite3 *db) {
     sqlite3_db_config(db, off[i], 0, NULL);
   sqlite3_db_config(db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
   sqlite3_limit(db, SQLITE_LIMIT_LENGTH, MOST_VALUE_BYTES);
+}
+
+// Next letter that means something to SQL: neither blank nor in a comment to the line's end.
+static char next_letter(const char **io_text) {
+  const char *at = *io_text;
+  for (;;) {
+    if (at[0] == '-' && at[1] == '-')
+      at += strcspn(at, "\n");
+    else if (!isspace((unsigned char)*at))
+      break;
+    else
+      at++;
+  }
+  *io_text = *at ? at + 1 : at;
+  return *at;
+}
+
+bool hsc__store_says(const char *migration, const char *table) {
+  for (const char *start = strstr(migration, "CREATE TABLE"); start;
+       start = strstr(start + 1, "CREATE TABLE")) {
+    const char *a = start;
+    const char *b = table;
+    char letter;
+    while ((letter = next_letter(&b)) && letter == next_letter(&a))
+      continue;
+    if (!letter)
+      return true;
+  }
+  return false;
 }

@@ -15,3 +15,7 @@ hsc_status *hsc__store_check_beside(const char *path);
 
 // Right after opening: no views, no triggers, no value over 256 MiB.
 void hsc__store_trust_nothing(sqlite3 *db);
+
+// Whether the migration makes a table by this statement, comments and blanks apart: what is said
+// about a column may change, and a store that was made before is still one.
+bool hsc__store_says(const char *migration, const char *table);
