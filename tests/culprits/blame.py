@@ -423,7 +423,8 @@ PLACEBOS = (None, "isa:baseline", "isa:avx2", "sums:short", "winograd:never", "w
 def placebo_case(program, seed, what):
     global accused, equal
     code, document = blame(program, culprit, "--runs", "2", "--seed", seed, what=what)
-    good = code == 0 and document["verdict"] in ("nothing", "rounding")
+    # 3: nobody is accused, though what some odd input gives has no bound to be held against
+    good = code in (0, 3) and document["verdict"] in ("nothing", "rounding")
     equal += 1
     accused += code == 1
     if code == 1:
