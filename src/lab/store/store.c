@@ -359,6 +359,11 @@ void hsc_experiment_list_deinit(hsc_experiment_list *list) {
   *list = (hsc_experiment_list){0};
 }
 
+// None of these columns is without a value: what is missing was not to be had of memory.
+static bool has_texts(const hsc_experiment *e) {
+  return e->kind && e->command && e->device && e->subject && e->plan && e->status;
+}
+
 #define EXPERIMENT_COLUMNS \
   "id, kind, command, device, subject, plan, status, seed, started_ns, finished_ns, " \
   "configuration, environment, " \
@@ -397,6 +402,10 @@ static hsc_status *read_experiments(hsc_store *store,
                          .task_count = sqlite3_column_int64(statement, 12),
                          .sample_count = sqlite3_column_int64(statement, 13),
                          .result = with_result ? column_json(statement, 14) : NULL};
+    if (!has_texts(&list.items[list.count - 1])) {
+      status = hsc_status_out_of_memory();
+      break;
+    }
   }
   if (status)
     hsc_experiment_list_deinit(&list);
