@@ -145,7 +145,7 @@ static void a_rule_is_told_two_hundred_times(void **state) {
   heard h;
   hsc_watch *watch = watch_of("severity=info", &h);
   for (int i = 0; i < 300; i++) {
-    char id[16];
+    char id[24];
     snprintf(id, sizeof id, "entry-%d", i);
     const hsc_entry entry = {.id = id, .severity = HSC_SEVERITY_INFO, .workaround = ""};
     hsc_watch_on_line(watch, &entry, HSC_VIEW("x"), 1, NULL, -1);
