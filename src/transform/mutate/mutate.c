@@ -10,7 +10,11 @@ static bool is_float(const hsc_instr *x) {
 }
 
 static int64_t *sizes_of(hsc_builder *b, const hsc_shape *shape) {
-  return hsc_arena_copy(b->module->arena, shape->dims, sizeof(int64_t) * (size_t)(shape->rank + 1));
+  // one more than it has: a scalar's are an array too
+  int64_t *sizes = HSC_NEW_ARRAY(b->module->arena, int64_t, (size_t)shape->rank + 1);
+  for (int d = 0; sizes && d < shape->rank; d++)
+    sizes[d] = shape->dims[d];
+  return sizes;
 }
 
 // The first dimension of at least two; -1 = none.
